@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test studies lint format docs site pictures system clean
+.PHONY: demo test studies fuzz lint format docs site pictures system clean
 
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo demo
@@ -29,17 +29,19 @@ studies: PURPOSE = tests
 studies: system $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(ALL_CORES) $(STUDIES)
 
-# mypy and import-linter look for the folders of a package inside it: links give them such a tree.
+# Mutated scenes, states, recordings, trajectories, meshes and problems, at ten times the depth of the tests.
+fuzz: PURPOSE = tests
+fuzz: system $(VENV)/.installed-dev
+	PALPO_FUZZ=10 $(BIN)/python -m pytest $(ALL_CORES) tests/robustness/test_fuzz.py
+
+# Installing makes links in palpo/, which give mypy, import-linter and editors the tree of packages that setup.py declares.
 ROOMS := app benchmarks config haptics physics render studies
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@rm -rf .lint && mkdir -p .lint/palpo
-	@for room in $(ROOMS); do ln -s "../../$$room" ".lint/palpo/$$room"; done
-	@ln -s ../../palpo/__init__.py ../../palpo/__main__.py ../../palpo/py.typed .lint/palpo/
 	$(BIN)/mypy
-	cd .lint && ../$(BIN)/lint-imports --config ../pyproject.toml
+	PYTHONPATH=. $(BIN)/lint-imports
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
@@ -66,8 +68,9 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 		|| { echo "$(PYTHON) is older than Python 3.11; call make PYTHON=python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(EXTRAS)]'
+	for room in $(ROOMS); do ln -sfn ../$$room palpo/$$room; done
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .lint build
+	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build
 	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +

@@ -14,14 +14,14 @@ from palpo.benchmarks.timing import BARE, Figures, add_lap, bare_loop_us, beside
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.physics.engine.contacts import AGAIN
+from palpo.physics.contract.contacts import AGAIN
 from palpo.physics.engine.equilibrium import assemble, open_set, push, respond, solve, tell_statuses
 from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.tick import begin, end, find
 from palpo.physics.engine.working_set import SOLVES
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.tick import feedback, pose, publish_picture, take_settings, tick
 from palpo.studies.runs import scene_path
 

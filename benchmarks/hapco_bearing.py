@@ -19,13 +19,13 @@ from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.backends.mock import FIRM, make_mock
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.haptics.device import Grip
+from palpo.haptics.device import HandGrip
 from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco import tangent, tick, two_rates
 from palpo.studies.runs import scene_path
 
@@ -36,7 +36,7 @@ HAND = FIRM.stiffness
 COARSE = ("bodies.tissue.geometry.divisions=[12,4,12]", "rates.low_hz=50")
 
 
-class Case(NamedTuple):
+class BearingCase(NamedTuple):
     """A plate and how it is led."""
 
     changes: tuple[str, ...]
@@ -52,12 +52,12 @@ class Case(NamedTuple):
 ALL = ("servo", "multirate", "tangent")
 FINE = "bodies.plate.geometry.divisions=[30,2,30]"
 CASES = {
-    "64 vertices": Case(("bodies.plate.geometry.divisions=[7,2,7]", *COARSE), ALL, 1.0, 1),
-    "121 vertices": Case(("bodies.plate.geometry.divisions=[10,2,10]", *COARSE), ALL, 1.0, 1),
-    "441 vertices": Case((), ("tangent",), 1.0, 40),
-    "961 vertices": Case((FINE, "rates.low_hz=1"), ("tangent",), 10.0, 1000),
+    "64 vertices": BearingCase(("bodies.plate.geometry.divisions=[7,2,7]", *COARSE), ALL, 1.0, 1),
+    "121 vertices": BearingCase(("bodies.plate.geometry.divisions=[10,2,10]", *COARSE), ALL, 1.0, 1),
+    "441 vertices": BearingCase((), ("tangent",), 1.0, 40),
+    "961 vertices": BearingCase((FINE, "rates.low_hz=1"), ("tangent",), 10.0, 1000),
     # eight millimetres in a slow period, of which contacts are looked for in three
-    "961 vertices and the hand of the others": Case((FINE, "rates.low_hz=2"), ("tangent",), 1.0, 200),
+    "961 vertices and the hand of the others": BearingCase((FINE, "rates.low_hz=2"), ("tangent",), 1.0, 200),
 }
 TOUCH = 0.016
 """Height of the hand at which the plate touches [m]."""
@@ -75,7 +75,7 @@ def bearing(bare: Figures, cases: Sequence[str] = tuple(CASES), every: int = 1) 
     return {f"{name}, most of which bear": _case(CASES[name], bare, every) for name in cases}
 
 
-def _case(case: Case, bare: Figures, every: int) -> Figures:
+def _case(case: BearingCase, bare: Figures, every: int) -> Figures:
     spec = load_scene("hapco-thousand", [*case.changes, "solver.tolerance=1e-4", "solver.time_cap=0"])
     assert isinstance(spec, HapcoScene)
     path = pressed(spec, 1.0 / case.slower)[::every]
@@ -101,7 +101,7 @@ def rig_of(spec: HapcoScene, path: Floats, loops: str = "servo", hand: float = H
     hand: its stiffness [N/m]; its damping ratio is that of a hand of HAND.
     """
     spec, device = spec.model_copy(update={"loops": loops}), DEVICES[spec.device.model]
-    grip = Grip(hand, FIRM.damping * (hand / HAND) ** 0.5)
+    grip = HandGrip(hand, FIRM.damping * (hand / HAND) ** 0.5)
     return HapcoRig(
         spec,
         Start(

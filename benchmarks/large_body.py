@@ -10,7 +10,7 @@ import numpy as np
 
 from palpo.app.report.outcome import distribution
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside
-from palpo.studies.runs import Drive, legs
+from palpo.studies.runs import SceneDrive, legs
 
 SPACINGS = {"9 mm": 20, "7 mm": 10, "5.75 mm": 6}
 """Edges of the lattice's cubes, and low steps that are timed."""
@@ -34,7 +34,7 @@ def large_body(small: bool = False) -> Figures:
 
 def _case(spacing: str, solver: str, steps: int) -> Figures:
     changes = [f"bodies.liver.geometry.spacing={spacing}", f'bodies.liver.solver="{solver}"']
-    with Drive("organ", changes) as run:
+    with SceneDrive("organ", changes) as run:
         path, period, low = legs(*PATH), run.lock.ratio, run.lock.low
         first = period * (round(SETTLE / run.dt) // period)
         run.go(path[:first])

@@ -20,7 +20,7 @@ from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
 from palpo.physics.exchange.port import OK
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.snap.servo import tick_data
 from palpo.physics.systems.snap.tick import tick
 from palpo.studies.runs import scene_path

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import linregress
 
 from palpo.app.devices.mock import scripted_path
 from palpo.app.runtime.options import Options
@@ -35,9 +36,10 @@ COLUMNS = (
 
 
 def soak(duration: float = 60.0) -> Figures:
-    """Scene `needle` recorded in threads, its path led there and back: memory, file, descriptors, lateness.
+    """Scene `needle` recorded in threads, its path led there and back: what grows with it, what drifts.
 
-    duration [s]. The slopes are of the last rows, an hour each.
+    duration [s]. Slopes are of the last rows, in an hour, beside their standard errors: what is flat differs
+    from zero by few of these. The file alone has to grow.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.h5"
@@ -51,10 +53,16 @@ def soak(duration: float = 60.0) -> Figures:
     rows = np.array(watcher.rows)
     return {
         "exit": f"{result['exit_status']}: {result['exit_reason']}",
-        "missed": result["servo"]["missed"],
+        **{name: result["servo"][name] for name in ("steps", "missed", "skipped", "rows_lost")},
+        "standstills": result["servo"]["limits"]["standstills"],
         "over time": {"columns": COLUMNS[1:], **{f"{row[0]:8.1f} s": tuple(row[1:]) for row in watcher.rows}},
-        "growth an hour": {
-            name: _slope(rows[WARM:, 0], rows[WARM:, k]) for k, name in enumerate(COLUMNS) if 0 < k < 5
+        "change an hour": {
+            "columns": ("slope", "standard error", "now"),
+            **{
+                name: (*slope_an_hour(rows[WARM:, 0], rows[WARM:, k]), float(rows[-1, k]))
+                for k, name in enumerate(COLUMNS)
+                if k
+            },
         },
         "bare loop us": bare_loop_us(),
     }
@@ -119,6 +127,10 @@ def _entries(folder: str) -> float:
         return np.nan
 
 
-def _slope(seconds: NDArray[np.float64], values: NDArray[np.float64]) -> float:
-    """Least-squares slope in an hour, NaN for fewer than three values."""
-    return 3600.0 * float(np.polyfit(seconds, values, 1)[0]) if len(seconds) > 2 else np.nan
+def slope_an_hour(seconds: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[float, float]:
+    """Least-squares slope in an hour and its standard error, NaN for fewer than three values."""
+    if len(seconds) < 3 or not np.isfinite(values).all():
+        return np.nan, np.nan
+    fit = linregress(seconds, values)
+    # of what never changes it is no number
+    return 3600.0 * float(fit.slope), 3600.0 * float(np.nan_to_num(fit.stderr))

@@ -29,7 +29,7 @@ from palpo.physics.contact.solvers import sparse_anderson
 from palpo.physics.contact.solvers.anderson import CONVERGED, advance, begin, make_acceleration
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.studies.hapco_benches import PAIRS, sliding
 from palpo.studies.hapco_contacts import build, problems_along, refined
 

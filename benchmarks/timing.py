@@ -9,7 +9,7 @@ from palpo.app.report.outcome import distribution
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.systems.multirate.high_rate import (
     feedback,
     h1_pose,

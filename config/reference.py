@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from palpo.config.load import list_scenes
 from palpo.config.schema.base import kind_of
-from palpo.config.schema.material import Material, library
+from palpo.config.schema.material import MaterialSpec, library
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.units import UNITS, Quantity, in_words
 from palpo.config.systems import SYSTEMS
@@ -146,7 +146,7 @@ def _value(annotation: Any) -> str:
     if len(models) > 1:
         return "table with kind " + in_words([f'`"{kind_of(model)}"`' for model in models])
     if models:
-        return "name or table" if models == [Material] else "table"
+        return "name or table" if models == [MaterialSpec] else "table"
     given = [arg for arg in args if arg is not type(None)]
     if given:
         return _value(given[0])
@@ -210,7 +210,7 @@ def _toml(value: Any) -> str:
 
 
 def _materials() -> str:
-    keys = [key for key in Material.model_fields if key != "name"]
+    keys = [key for key in MaterialSpec.model_fields if key != "name"]
     rows = [
         f"| `{name}` | " + " | ".join(str(one.get(key, "")) for key in keys) + " |"
         for name, one in library().items()

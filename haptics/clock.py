@@ -1,5 +1,8 @@
 """The servo's clock: monotonic time and absolute deadlines, compiled, without the GIL, cacheable on disk.
 
+It goes on while the machine sleeps, so that a servo sees by its lateness that it stood still. On Linux that
+is CLOCK_BOOTTIME; the monotonic clocks of macOS and Windows do so anyway.
+
 Symbols are looked up by name (`types.ExternalFunction`) because a captured ctypes pointer would recompile in
 every process; a symbol that is missing would crash at its first call, so the choice is made at import:
 `clock_nanosleep` where there is one (Linux); on Windows a high-resolution waitable timer (Windows 10
@@ -17,12 +20,12 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 SECOND = 1_000_000_000
 """Nanoseconds in a second."""
 
-_MONOTONIC = getattr(time, "CLOCK_MONOTONIC", 1)
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", 1))
 _ABSOLUTE = 1
 _INTERRUPTED = 4
 
@@ -57,7 +60,7 @@ def make_scratch() -> NDArray[np.int64]:
 
 @kernel
 def _now_posix(scratch):
-    _clock_gettime(_MONOTONIC, scratch.ctypes)
+    _clock_gettime(_CLOCK, scratch.ctypes)
     return scratch[0] * SECOND + scratch[1]
 
 
@@ -73,7 +76,7 @@ def _now_windows(scratch):
 def _sleep_until_absolute(deadline, scratch):
     scratch[0] = deadline // SECOND
     scratch[1] = deadline % SECOND
-    while _clock_nanosleep(_MONOTONIC, _ABSOLUTE, scratch.ctypes, 0) == _INTERRUPTED:
+    while _clock_nanosleep(_CLOCK, _ABSOLUTE, scratch.ctypes, 0) == _INTERRUPTED:
         pass
 
 
@@ -118,11 +121,13 @@ def _end_waiting_posix(scratch):
     """Nothing is lent."""
 
 
-def _has_symbol(name: str) -> bool:
+def _sleeps_until() -> bool:
+    """Whether a `clock_nanosleep` knows the clock: it returns at once from a past deadline."""
     try:
-        return hasattr(ctypes.CDLL(None), name)
-    except (OSError, TypeError):
+        sleep = ctypes.CDLL(None).clock_nanosleep
+    except (OSError, TypeError, AttributeError):
         return False
+    return bool(sleep(_CLOCK, _ABSOLUTE, (ctypes.c_int64 * 2)(), None) == 0)
 
 
 if sys.platform == "win32":
@@ -130,7 +135,7 @@ if sys.platform == "win32":
     end_waiting = _end_waiting_windows
 else:
     now_ns, end_waiting = _now_posix, _end_waiting_posix
-    if _has_symbol("clock_nanosleep"):
+    if _sleeps_until():
         sleep_until, WAITER = _sleep_until_absolute, "clock_nanosleep"
     else:
         sleep_until, WAITER = _sleep_until_nanosleep, "nanosleep"

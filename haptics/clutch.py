@@ -8,8 +8,9 @@ After a pause the orientation may differ too. It cannot be rebased for good, sin
 and the tool would then stay turned against each other; so the scene's orientation is q q_R q_device with
 an offset q that starts as the difference and decays to identity with the time constant TURN_BACK.
 
-While a scene waits for a frame its pose stays likewise, but the hand asked for none of it: the offset that
-arises is kept as a lag, which is made up once the scene goes on. With x_scene = x_hand + o the hand gets
+While a scene waits for a frame, or the force fades as the servo stood still, its pose stays likewise, but the
+hand asked for none of it: the offset that arises is kept as a lag, which is made up once the scene goes on.
+With x_scene = x_hand + o the hand gets
   f . dx_hand = f . dx_scene - f . do,
 so that a scene which is passive at its own pose stays passive in the hand where o moves only along its force.
 Pressed against the scene, the lag is left as it is until the force ends. And as long as the force comes back
@@ -25,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.workspace import pose_to_scene
 from palpo.physics.exchange.port import Port
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 TURN_BACK = 0.3
 """Time constant [s] in which an offset of the orientation decays."""
@@ -149,18 +150,21 @@ def _along_force(port, x, y, z):
 
 
 @kernel
-def slip(clutch, workspace, device_port, port, felt, dt):
-    """`follow_hand` of a scene that waits: its pose stays, the hand slips, and the lag grows by that.
+def slip(clutch, workspace, device_port, port, most, dt):
+    """`follow_hand` of a hand that is not followed: the pose stays, the hand slips, the lag grows by that.
 
-    felt: whether the hand still feels port.force. As long as it does, the scene's pose goes with it along
-    that force, so that what the hand gets back is no longer in the scene.
+    most: way [m] for which the hand still feels port.force. So far the scene's pose goes with it along that
+    force, so that what the hand gets back is no longer in the scene.
     """
     offset, lag = workspace.offset, clutch.lag
     x, y, z = offset[0], offset[1], offset[2]
     follow_hand(clutch, workspace, device_port, port, True, True, dt)
     share, along = _along_force(port, x - offset[0], y - offset[1], z - offset[2])
-    if not (felt and along > 0.0):
+    way = math.sqrt(max(share * along, 0.0))
+    if not along > 0.0:
         share = 0.0
+    elif way > most:
+        share *= most / way
     for i, before in ((0, x), (1, y), (2, z)):
         port.position[i] += share * port.force[i]
         offset[i] += share * port.force[i]

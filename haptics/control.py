@@ -5,7 +5,7 @@ The first line of words is what is asked, the second what is told.
 
 from palpo.haptics.reasons import STOP_EMERGENCY, STOP_REQUESTED
 from palpo.physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 STOP, EMERGENCY, PAUSE, GRANTED, HOLD, MUTE = 0, 1, 2, 3, 4, 5
 REASON, TICK, FROZEN, USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_LINE + 3

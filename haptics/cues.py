@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.port import FELT_BITS, SLIDES, SUCKS, TOUCHES
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 CONTACT, SLIP, CLICK, RELEASE = range(4)
 KINDS = ("contact", "slip", "click", "loss of suction")

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import Way, upright
+from palpo.haptics.path import TickPath, upright
 from palpo.physics.exchange.ahead import ROWS, Ahead, row_at
 from palpo.physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 TABLE, MAILBOX, RECORDED, EXTERNAL = 0, 1, 2, 3
 """Where a device's target comes from: a table of one row a tick, the newest message, or a recording whose
@@ -39,7 +39,7 @@ MAILBOX_SMOOTHING = 0.02
 """Time constant [s] that turns the 60 Hz stairs of a mouse into a path."""
 
 
-class Grip(NamedTuple):
+class HandGrip(NamedTuple):
     """A simulated hand: a spring and a damper between the stylus and the target that it follows."""
 
     stiffness: float = 400.0
@@ -100,7 +100,7 @@ def make_virtual_device(
     buttons: ArrayLike | None = None,
     *,
     source: int = TABLE,
-    grip: Grip | None = None,
+    grip: HandGrip | None = None,
     mass: float = 0.045,
     friction: float = 0.0,
     slip_speed: float = 1e-3,
@@ -134,7 +134,7 @@ def make_virtual_device(
         raise HapticsError(f"target orientation at row {int(norms.argmin())} must not be the zero quaternion")
     turns = _unit(turns)
     gain = 1.0 if velocity_cutoff_hz is None else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
-    held = grip or Grip()
+    held = grip or HandGrip()
     measured = np.zeros((3, 3))
     measured[0] = _rounded(table[0], resolution)
     return VirtualDevice(
@@ -167,12 +167,12 @@ def make_virtual_device(
     )
 
 
-def first_rows(way: Way) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def first_rows(way: TickPath) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The rows of a path, device axes, that a device's tables begin with."""
     return way.rows(0, min(way.ticks, ROWS))
 
 
-def path_ahead(device: VirtualDevice, way: Way) -> Ahead:
+def path_ahead(device: VirtualDevice, way: TickPath) -> Ahead:
     """What brings the rest of a path to the tables of a device that was made with its `first_rows`."""
 
     def script(first: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -27,7 +27,7 @@ from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import LATE, count_duration, make_statistics, summarise_duration
 from palpo.haptics.step import call_system, servo_step
 from palpo.physics.exchange.port import OK
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 CATCH_UP = 10
 """Periods by which the loop may lag and still catch up tick by tick; beyond, it skips them and counts."""

@@ -18,6 +18,7 @@ PASSIVATED = 16384
 POSE_HELD = 32768
 CUED = 65536
 MUTED = 131072
+STOOD_STILL = 262144
 FLAG_NAMES = {
     CLAMPED: "clamped to the device's force",
     RATE_LIMITED: "limited in rate",
@@ -37,4 +38,5 @@ FLAG_NAMES = {
     POSE_HELD: "pose not plausible, the last one held",
     CUED: "vibrates at a contact, slip, click or loss of suction",
     MUTED: "vibrations and sounds switched off",
+    STOOD_STILL: "the servo stood still",
 }

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.errors import HapticsError
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 EDGE_RELAXATION = 5e-3
 """Damping of the edge over its stiffness [s]."""

@@ -16,8 +16,10 @@ The gain
   falls, in `fade_out`, for a force that is not finite, a tick that failed, a lost device, a stop request
     (all four latch a stop reason), a frame older than `max_age` (the watchdog) or a pause (neither latched);
     in `emergency` once an emergency stop was asked for;
-  rises, in `fade_in` at the start, in `recovery` after a wait, the watchdog or a pause.
-While the command is not usable the last good one is held under the falling gain.
+  falls to zero once the servo stood still (`note_lateness`): the hand was elsewhere meanwhile;
+  rises, in `fade_in` at the start, in `recovery` after a wait, a standstill, the watchdog or a pause.
+While the command is not usable, or answers a hand that was not followed, the last good one is held under the
+falling gain.
 
 A device that renders torques gets them by the same rules, 1, 3 and 4, with bounds of their own.
 
@@ -40,6 +42,7 @@ from palpo.haptics.flags import (
     RATE_LIMITED,
     STALE,
     STARTING_PUSHED,
+    STOOD_STILL,
     STOPPING,
     TICK_FAILED,
 )
@@ -48,27 +51,33 @@ from palpo.haptics.motors import WINDINGS, heat_up, motors_allow
 from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import OK, WAITING
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 LET_GO = 2000.0
 """Stiffness with which a force that no frame renews gives way to the hand [N/m], above that of the stiffest
 honest wall of a device (palpo.haptics.device_spec.DeviceSpec.max_stiffness), whose energy it must not
 exceed."""
 
+LONGEST_LATENESS = 50_000_000
+"""Lateness of a tick [ns] above which the servo stood still: that of a busy machine stays below."""
+
 COUNTS = np.dtype(
     [(name, np.int64) for name in (
         "clamped", "rate_limited", "non_finite", "watchdog_trips", "fading", "failed", "held_back", "at_edge",
-        "near_limit", "pose_held", "warm",
+        "near_limit", "pose_held", "warm", "standstills",
     )]
 )  # fmt: skip
-"""Ticks in which the limiter did something; `watchdog_trips` counts the times that it began."""
+"""Ticks in which the limiter did something; `watchdog_trips` and `standstills` count how often it began."""
 
 GATE = np.dtype(
     [("gain", np.float64), ("largest", np.float64), ("phase", np.int64), ("watchdog", np.int64),
-     ("reason", np.int64), ("emergency", np.int64)]
+     ("reason", np.int64), ("emergency", np.int64), ("standstill", np.int64)]
 )  # fmt: skip
 """The gain in [0, 1]; the largest force [N] of this tick; the phase of the start; 1 while the watchdog holds;
-the latched stop reason; 1 from an emergency on."""
+the latched stop reason; 1 from an emergency on; NOTED after the servo stood still, then COUNTED until the
+force has faded."""
+
+NOTED, COUNTED = 1, 2
 
 # Phases of the start: the gain has not left zero, rises for the first time, has been full or has fallen since
 _GATED, _RISING, _OPEN = 0, 1, 2
@@ -147,8 +156,25 @@ def has_faded(state):
 
 
 @inlined
+def note_lateness(state, late_ns):
+    """Take a tick this late [ns] for one after which the force has to fade, whatever the hand did meanwhile.
+
+    The process was stopped, the machine slept, or something else had the processor: the device held the last
+    force for as long.
+    """
+    if late_ns > LONGEST_LATENESS and state.gate[0].standstill == 0:
+        state.gate[0].standstill = NOTED
+
+
+@inlined
+def stood_still(state):
+    """Whether the force fades since the servo stood still."""
+    return state.gate[0].standstill != 0
+
+
+@inlined
 def let_go(state, step):
-    """Lower the gain by what the hand's step (3,) [m] along the last force has drawn, while the scene waits.
+    """Lower the gain by what the hand's step (3,) [m] along the last force has drawn, while not followed.
 
     The force is then that of a spring that unloads only, of stiffness K = LET_GO and energy (g F)^2 / 2 K, of
     which each step takes its own work exactly. So the whole wait gives the hand at most that, which is less
@@ -160,6 +186,18 @@ def let_go(state, step):
     if along > 0.0:
         square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
         state.gate[0].gain = math.sqrt(max(0.0, gain * gain - 2.0 * LET_GO * gain * along / square))
+
+
+@inlined
+def _norm(x, y, z):
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@inlined
+def way_left(state):
+    """The way [m] along the last force after which `let_go` has taken all of it, device axes."""
+    f = state.force
+    return state.gate[0].gain * _norm(f[0], f[1], f[2]) / LET_GO
 
 
 @inlined
@@ -224,11 +262,6 @@ def force_scale_now(state):
 def largest_force(state):
     """Largest norm [N] in this tick."""
     return state.gate[0].largest
-
-
-@inlined
-def _norm(x, y, z):
-    return math.sqrt(x * x + y * y + z * z)
 
 
 @inlined
@@ -310,6 +343,10 @@ def _move_gain(state, params, command, stale, waiting, pausing):
         flags |= EMERGENCY
     if state.gate[0].reason != RUNNING:
         flags |= STOPPING
+    if stood_still(state):
+        flags |= STOOD_STILL
+        state.counts[0].standstills += state.gate[0].standstill == NOTED
+        state.gate[0].standstill = COUNTED
     if flags != 0:
         _fall(state, params)
     elif state.gate[0].phase == _GATED and command > params.start_force:
@@ -317,6 +354,8 @@ def _move_gain(state, params, command, stale, waiting, pausing):
         state.counts[0].held_back += 1
     elif not waiting:
         _rise(state, params)
+    if state.gate[0].gain == 0.0:
+        state.gate[0].standstill = 0
     if state.gate[0].gain < 1.0:
         flags |= FADING
         state.counts[0].fading += 1
@@ -331,7 +370,7 @@ def limit_force(state, params, port, out, pausing=False):
     finite, |out| <= max_force always; when the operator lowers the limit the force follows at its rate.
     """
     flags = _check_command(state, params, port)
-    if flags == 0:
+    if flags == 0 and not stood_still(state):
         flags |= _follow_command(state, params, port)
         _follow_torque(state, params, port)
     f = port.force

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 HOT = 0.8
 """Share of the windings' lasting temperature from which on the largest force falls."""

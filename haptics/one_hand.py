@@ -22,15 +22,18 @@ from palpo.haptics.limiter import (
     largest_force,
     let_go,
     limit_force,
+    note_lateness,
     request_fade,
     slew_live,
+    stood_still,
     stop_reason,
+    way_left,
 )
 from palpo.haptics.passivity import brake_delivery, observe_port, observe_torque
 from palpo.haptics.plausible import HELD_TICKS, judge_pose, keep_pose
 from palpo.haptics.reasons import STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_POSE
 from palpo.haptics.workspace import force_to_device
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 @inlined
@@ -74,7 +77,7 @@ def stand_still(servo, tick, late_ns):
 
 
 @inlined
-def _follow(servo, tick, frozen, waiting):
+def _follow(servo, tick, frozen, slips):
     """Bring the pose into the scene; returns the flags."""
     pressed = servo.device_port.buttons[0] & servo.workspace.clutch_buttons != 0
     # at the first tick there is no place yet to hold, but the one that a start was asked for at
@@ -83,8 +86,9 @@ def _follow(servo, tick, frozen, waiting):
     clutch, workspace, port, gain = servo.clutch, servo.workspace, servo.port, servo.limit_state.gate[0].gain
     if held:
         follow_hand(clutch, workspace, servo.device_port, port, True, frozen, servo.dt)
-    elif waiting:
-        slip(clutch, workspace, servo.device_port, port, gain > 0.0, servo.dt)
+    elif slips:
+        most = workspace.scale * way_left(servo.limit_state)
+        slip(clutch, workspace, servo.device_port, port, most, servo.dt)
     else:
         take_hold(clutch, workspace, servo.device_port, port, gain, servo.dt)
     return CLUTCHED if held else 0
@@ -111,8 +115,11 @@ def _guard(servo):
 @kernel
 def take_in(servo, tick, frozen, waiting, late_ns):
     """One hand's part of a step before the tick: its pose into the scene, its energy booked."""
+    if tick > 0:
+        note_lateness(servo.limit_state, late_ns)
+    slips = waiting or stood_still(servo.limit_state)
     servo.flags[0] = _read_device(servo, tick, late_ns)
-    servo.flags[0] |= _follow(servo, tick, frozen, waiting)
+    servo.flags[0] |= _follow(servo, tick, frozen, slips)
     observe_port(
         servo.energy,
         servo.limits.passivity,
@@ -122,7 +129,7 @@ def take_in(servo, tick, frozen, waiting, late_ns):
         servo.limit_state.gate[0].gain,
         frozen,
     )
-    if waiting:
+    if slips:
         let_go(servo.limit_state, servo.energy.step)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.haptics.errors import HapticsError
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 OFF, OBSERVE, CONTROL = 0, 1, 2
 MODES = ("off", "observe", "control")

@@ -24,7 +24,7 @@ LONGEST = 1 << 53
 
 
 @dataclass(frozen=True)
-class Way:
+class TickPath:
     """A path over ticks, evaluated where it is asked."""
 
     ticks: int
@@ -40,9 +40,9 @@ class Way:
         """All rows, for paths that are known to be short."""
         return self.rows(0, self.ticks)
 
-    def mapped(self, change: Callable[[NDArray[np.float64], NDArray[np.float64]], Table]) -> "Way":
+    def mapped(self, change: Callable[[NDArray[np.float64], NDArray[np.float64]], Table]) -> "TickPath":
         """The path with every row changed."""
-        return Way(self.ticks, lambda ticks: change(*self.at(ticks)))
+        return TickPath(self.ticks, lambda ticks: change(*self.at(ticks)))
 
 
 def waypoints(
@@ -50,7 +50,7 @@ def waypoints(
     kind: Literal["smooth", "linear"] = "smooth",
     turns: ArrayLike | None = None,
     rate_hz: float = 1000.0,
-) -> Way:
+) -> TickPath:
     """The path from the first tick to the last waypoint.
 
     points: rows t [s], x, y, z [m]; before the first time the first point is held. turns: one row
@@ -76,7 +76,7 @@ def waypoints(
         positions = places[segment] + share[:, None] * (places[after] - places[segment])
         return positions, _slerp(corners[segment], corners[after], share)
 
-    return Way(round(times[-1] * rate_hz) + 1, at)
+    return TickPath(round(times[-1] * rate_hz) + 1, at)
 
 
 def waypoint_path(
@@ -145,7 +145,7 @@ def oscillation(
     duration: float = math.inf,
     ramp: float = 0.0,
     rate_hz: float = 1000.0,
-) -> Way:
+) -> TickPath:
     """centre + amplitude sin(2 pi f t), both (3,) [m], for a duration [s]; upright.
 
     ramp [s]: the amplitude grows smoothly from zero over it, so that the hand starts at rest. Raises
@@ -163,7 +163,7 @@ def oscillation(
         wave = u**3 * (10.0 - 15.0 * u + 6.0 * u**2) * np.sin(2.0 * np.pi * frequency_hz * t)
         return middle + wave[:, None] * reach, upright(len(t))
 
-    return Way(round(duration * rate_hz) + 1 if duration * rate_hz < LONGEST else LONGEST, at)
+    return TickPath(round(duration * rate_hz) + 1 if duration * rate_hz < LONGEST else LONGEST, at)
 
 
 def upright(n: int) -> NDArray[np.float64]:

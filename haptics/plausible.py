@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 HAND_SPEED = 10.0
 """Speed [m/s] that no hand on a stylus reaches: a fast wave of the arm makes 3 to 5 m/s."""

@@ -8,6 +8,7 @@ from palpo.haptics.control import finished_reason
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo, poll_device
+from palpo.haptics.silence import Silence
 from palpo.haptics.statistics import LATE
 from palpo.physics.exchange.handle import Handle
 
@@ -21,17 +22,16 @@ class Watch:
     words = f"the device has not answered for {PATIENCE:g} s: the force is not known, let go of it"
 
     def __init__(self, servo: Servo) -> None:
-        self._servo, self._seen = servo, (0, math.inf)
+        self._servo, self._silence = servo, Silence()
         self.gone = False
         """Whether it has been silent once."""
 
     @property
     def silent(self) -> bool:
         """Whether there was no period for PATIENCE, not even one in which a paused servo makes no tick."""
-        periods, now = int(self._servo.statistics.histograms[LATE].sum()), time.monotonic()
-        if periods != self._seen[0] or not periods:
-            self._seen = periods, now
-        self.gone = self.gone or now - self._seen[1] > PATIENCE
+        periods = int(self._servo.statistics.histograms[LATE].sum())
+        silent = self._silence.after(periods)
+        self.gone = self.gone or (periods > 0 and silent > PATIENCE)
         return self.gone
 
 

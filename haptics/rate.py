@@ -73,7 +73,7 @@ def speed_of(deflection: ArrayLike, largest: float) -> NDArray[np.float64]:
     return largest * np.sign(d) * beyond**2
 
 
-class Led:
+class LedPose:
     """A pose that deflections lead. position (3,) [m], orientation (4,): where it starts, device axes."""
 
     def __init__(self, position: ArrayLike, orientation: ArrayLike) -> None:
@@ -127,7 +127,7 @@ class RateThread(ServoThread):
 
     def _lead(self) -> None:
         device = self.servo.device
-        led, deflection = Led(device.positions[0], device.orientations[0]), Deflection()
+        led, deflection = LedPose(device.positions[0], device.orientations[0]), Deflection()
         last = heard = time.monotonic()
         while not self._over.is_set():
             try:

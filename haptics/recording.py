@@ -30,6 +30,7 @@ from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.row import COLUMNS, Column
 from palpo.haptics.servo import Servo
+from palpo.physics.numerics.stored import check_hdf5
 
 FORMAT = "palpo recording 2"
 EARLIER = "palpo recording 1"
@@ -269,6 +270,7 @@ def read_recording(path: str | Path) -> Recording:
             written = file.attrs.get("format")
             if written not in (FORMAT, EARLIER):
                 raise HapticsError(f"{path}: an HDF5 file, but not a recording of this program")
+            check_hdf5(file)
             return Recording(
                 meta=json.loads(bytes(file.attrs["meta"]).decode()),
                 columns=_read_table(file["servo"]),
@@ -305,6 +307,9 @@ def _read_table(group: h5py.Group) -> dict[str, NDArray]:
     """Columns cut to the shortest: a flush that was interrupted leaves some a batch ahead."""
     if len(group) == 0:
         return {}
+    for name, data in group.items():
+        if data.ndim != 1 or data.dtype.kind not in "biufS":
+            raise ValueError(f"{name} is no column of numbers or words")
     n = min(data.shape[0] for data in group.values())
     return {name: data[:n] for name, data in group.items()}
 

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 RHO = 0.1
 """Share of the energy paid by the hand that stays at its end."""

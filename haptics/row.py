@@ -7,7 +7,7 @@ own pose and velocities, from which a replay starts, and the sent force in the d
 
 from dataclasses import dataclass, replace
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 @dataclass(frozen=True)

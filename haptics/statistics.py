@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.durations import BINS, BINS_PER_DECADE, SMALLEST_NS, percentiles_us
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 COUNTS = np.dtype([("steps", np.int64), ("missed", np.int64), ("stale", np.int64), ("skipped", np.int64)])
 """Steps, missed deadlines, steps on a stale frame, and periods skipped to catch up."""

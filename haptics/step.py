@@ -25,6 +25,11 @@ zero gain with the hand held still. The first tick after it holds the scene's po
 jumps. All of this follows from the pause word and the gain, so that the rows' flags (PAUSING) repeat it.
 A device may hold its servo in the same way, while it is calibrated or its force is off; then no ticks are
 granted.
+
+Standstill: a tick that comes later than LONGEST_LATENESS finds a hand that has gone anywhere. As while a
+scene waits, it is not followed (palpo.haptics.clutch.slip) and the last force only falls, here to zero in
+`fade_out`; then it comes back in `recovery`. Lateness is the clock's: in lock-step there is none, and a
+replay notes it where the rows' flags do (STOOD_STILL).
 """
 
 from palpo.haptics.clock import now_ns
@@ -39,7 +44,7 @@ from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import is_stale
 from palpo.physics.exchange.port import OK, WAITING, begin_tick
 from palpo.physics.exchange.ring import ring_commit, ring_push_slot
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 _READ, _WRITE, _DATA = 0, 1, 2
 """Entries of ServoState.polled."""

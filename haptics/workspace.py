@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.errors import HapticsError
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 
 class Workspace(NamedTuple):

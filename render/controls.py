@@ -138,7 +138,7 @@ def key_list(drives_tool: bool, recorded: bool = False) -> tuple[tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False)
-class Hand:
+class PointedPose:
     """Where the pointer wants the tool's held point: position (3,) [m] and quaternion (4,), scene axes.
 
     A new one replaces it at each change, so that another thread always reads one that belongs together.
@@ -171,13 +171,13 @@ class Controls:
         camera: Camera,
         overlays: Overlays | None = None,
         drives_tool: bool = False,
-        follow: Callable[[Hand], None] | None = None,
+        follow: Callable[[PointedPose], None] | None = None,
     ) -> None:
         self.camera = camera
         self.overlays = overlays or Overlays()
         self.drives_tool = drives_tool
         self.follow = follow
-        self.hand = Hand(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+        self.hand = PointedPose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
         self._pointer: tuple[float, float] | None = None
         self._held: dict[str, bool] = {}  # buttons that are down, and whether they hold the tool
         self._latched = False  # the grip key holds the tool

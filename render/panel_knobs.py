@@ -9,7 +9,7 @@ import numpy as np
 from imgui_bundle import imgui
 
 from palpo.render.panel_asking import Asking
-from palpo.render.panel_state import Knob
+from palpo.render.panel_state import Setting
 from palpo.render.panel_style import FAINT
 from palpo.render.panel_words import plain, shortened, text
 
@@ -33,7 +33,7 @@ class Knobs:
         # the knob that takes a typed number, and whether it has the keys
         self._typed, self._typing = "", False
 
-    def draw(self, groups: Mapping[str, tuple[Knob, ...]]) -> None:
+    def draw(self, groups: Mapping[str, tuple[Setting, ...]]) -> None:
         """All knobs, under the names of their groups."""
         for title, knobs in groups.items():
             imgui.separator_text(title)
@@ -42,7 +42,7 @@ class Knobs:
                 self._knob(knob)
                 imgui.pop_id()
 
-    def _knob(self, knob: Knob) -> None:
+    def _knob(self, knob: Setting) -> None:
         column = COLUMN * imgui.get_font_size()
         imgui.align_text_to_frame_padding()
         text(shortened(knob.label, column - imgui.get_font_size()))
@@ -62,7 +62,7 @@ class Knobs:
             text("no number", FAINT)
         self._asking.place(knob.key)
 
-    def _choice(self, knob: Knob, value: str) -> None:
+    def _choice(self, knob: Setting, value: str) -> None:
         if not imgui.begin_combo("##knob", value):
             return
         for name in knob.choices or ():
@@ -71,7 +71,7 @@ class Knobs:
             self._asking.place(f"{knob.key}:{name}")
         imgui.end_combo()
 
-    def _slider(self, knob: Knob, value: float | int) -> None:
+    def _slider(self, knob: Setting, value: float | int) -> None:
         """Asks while it is dragged, when it is let go, and when a typed number is done: not at each digit."""
         wanted = self._wanted.get(knob.key)
         if wanted is not None and (wanted.until < imgui.get_time() or wanted.value == value):
@@ -96,7 +96,7 @@ class Knobs:
             self._wanted[knob.key] = _Wanted(wanted.value, imgui.get_time() + ANSWER)
         imgui.set_item_tooltip(plain(f"{knob.help}\nctrl + click to type".lstrip()))
 
-    def _type(self, knob: Knob, shown: float | int) -> None:
+    def _type(self, knob: Setting, shown: float | int) -> None:
         """A field for a number, until return takes it or something else is clicked."""
         if not self._typing:
             imgui.set_keyboard_focus_here()
@@ -108,14 +108,14 @@ class Knobs:
         if entered or not self._typing:
             self._typed, self._typing = "", False
 
-    def _set(self, knob: Knob, value: float) -> None:
+    def _set(self, knob: Setting, value: float) -> None:
         value = min(max(value, knob.lower), knob.upper)
         wanted = round(value) if isinstance(knob.value, int) else float(value)
         self._wanted[knob.key] = _Wanted(wanted, imgui.get_time() + ANSWER)
         self._asking.ask("set", knob.key, wanted)
 
 
-def _decimals(knob: Knob) -> int:
+def _decimals(knob: Setting) -> int:
     """Those that tell a hundredth of the knob's way apart; none of an integer."""
     if isinstance(knob.value, int):
         return 0

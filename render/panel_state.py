@@ -35,7 +35,7 @@ class Reading(NamedTuple):
     level: Level = "plain"
 
 
-class Knob(NamedTuple):
+class Setting(NamedTuple):
     """Something that the operator may change.
 
     The widget follows from the value: a checkbox for a bool, one of `choices` for a str, else a slider from
@@ -130,7 +130,7 @@ class PanelState:
     force_limit: float = float("nan")  # N, of the device
     loops: tuple[LoopReading, ...] = ()
     readings: Mapping[str, tuple[Reading, ...]] = field(default_factory=dict)
-    knobs: Mapping[str, tuple[Knob, ...]] = field(default_factory=dict)
+    knobs: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
     plots: tuple[Plot, ...] = ()
     keys: tuple[tuple[str, str], ...] = ()  # what to press, what it does
     help: bool = False  # the list of keys is open

@@ -15,7 +15,7 @@ from palpo.physics.contact.residual import judge, runaway
 from palpo.physics.contact.solvers.family import FORMULATIONS
 from palpo.physics.contact.solvers.relaxation import UZAWA, Local, starting_force, stiffnesses
 from palpo.physics.contact.solvers.uzawa import uzawa_contact
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 def uzawa(

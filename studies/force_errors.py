@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 from scipy.signal import butter, sosfiltfilt
 
 from palpo.studies.rows import Row
-from palpo.studies.runs import Drive, Ledger
+from palpo.studies.runs import Ledger, SceneDrive
 
 Floats = NDArray[np.float64]
 CUTOFF_HZ = 100.0
@@ -96,7 +96,7 @@ def _most(values: Floats) -> float:
     return float(values.max()) if len(values) else float("nan")
 
 
-def impulses(force: Floats, run: Drive, ledger: Ledger) -> Row:
+def impulses(force: Floats, run: SceneDrive, ledger: Ledger) -> Row:
     """Impulse on the tool and on the low-rate bodies; they must be opposite over the ticks both have seen."""
     done = min(run.lock.low.tick, len(force))
     on_tool = run.dt * force[:done].sum(axis=0)

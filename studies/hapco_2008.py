@@ -24,8 +24,8 @@ from palpo.studies.hapco_2008_steps import (
     METHODS,
     PRINTED,
     QUICK,
-    Plan,
-    Step,
+    StepPlan,
+    TimedStep,
     record,
     solve,
 )
@@ -54,7 +54,7 @@ PICTURES = """## Figures
 
 def run(out: Path, quick: bool) -> list[Claim]:
     """All steps under each method, stop and error; then factors on rho."""
-    plan = QUICK if quick else Plan()
+    plan = QUICK if quick else StepPlan()
     rows: list[Row] = []
     factors: list[Row] = []
     for clamp in CLAMPS:
@@ -239,7 +239,7 @@ def _why_no_failure(rows: Sequence[Row], limits: Mapping[tuple[str, str], float]
     )
 
 
-def _at_factor(steps: Sequence[Step], method: str, factor: float) -> list[Row]:
+def _at_factor(steps: Sequence[TimedStep], method: str, factor: float) -> list[Row]:
     return [solve(step, method, "physical", 1e-4, factor) for step in steps]
 
 

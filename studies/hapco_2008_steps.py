@@ -26,7 +26,7 @@ LIMIT = Stop(1e-12, 5000, 0.5)
 
 
 @dataclass(frozen=True)
-class Plan:
+class StepPlan:
     """How much is computed."""
 
     mus: tuple[float, ...] = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
@@ -34,11 +34,11 @@ class Plan:
     factors: tuple[float, ...] = (1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0)
 
 
-QUICK = Plan(mus=(0.0, 0.3, 0.6), errors=(1e-3, 1e-4), factors=(1.0, 2.0, 3.0))
+QUICK = StepPlan(mus=(0.0, 0.3, 0.6), errors=(1e-3, 1e-4), factors=(1.0, 2.0, 3.0))
 
 
 @dataclass(frozen=True)
-class Step:
+class TimedStep:
     """One problem of the path, and its solution at 1e-12."""
 
     clamp: str
@@ -56,7 +56,7 @@ class Step:
         return 1.0 / float(self.problem.w.diagonal().max())
 
 
-def record(clamp: str, mu: float) -> Iterator[Step]:
+def record(clamp: str, mu: float) -> Iterator[TimedStep]:
     """The path once, led with an exact solver."""
     interaction = make_interaction(
         CLAMPS[clamp], "green-2008", "red-2008", mu=mu, solver="anderson", stop=REFERENCE
@@ -66,10 +66,10 @@ def record(clamp: str, mu: float) -> Iterator[Step]:
         done = lead(interaction, displacement)
         if isinstance(done.problem, ContactProblem):
             problem = replace(done.problem, warm=None)
-            yield Step(clamp, mu, number, int(leg), problem, done.result, done.frames)
+            yield TimedStep(clamp, mu, number, int(leg), problem, done.result, done.frames)
 
 
-def solve(step: Step, method: str, kind: str, error: float, factor: float = 1.0) -> Row:
+def solve(step: TimedStep, method: str, kind: str, error: float, factor: float = 1.0) -> Row:
     """One step by one method, with factor rho_min."""
     name, from_zero = METHODS[method]
     result = find_solver(name).solve(
@@ -96,6 +96,6 @@ def solve(step: Step, method: str, kind: str, error: float, factor: float = 1.0)
     }
 
 
-def _hand_force(step: Step, r: np.ndarray) -> np.ndarray:
+def _hand_force(step: TimedStep, r: np.ndarray) -> np.ndarray:
     """Sum of the contact forces in world axes [N], shape (3,)."""
     return np.einsum("kci,kc->i", step.hand, r.reshape(-1, 3))

@@ -18,7 +18,7 @@ from palpo.physics.fem.rest_stiffness import SolidMesh
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import Interaction, StepResult
+from palpo.studies.reference.interaction import Interaction, StepResult
 
 Side = Literal["left", "right", "bottom", "top"]
 
@@ -49,7 +49,7 @@ PAIRS = {
 
 
 @dataclass(frozen=True)
-class Block:
+class BenchBlock:
     """A block of hexahedra and the sides at which it is clamped."""
 
     size: tuple[float, float, float]
@@ -67,8 +67,8 @@ class Block:
 class Bench:
     """The fixed block, and the mobile one, which touches it in the middle."""
 
-    fixed: Block
-    mobile: Block
+    fixed: BenchBlock
+    mobile: BenchBlock
 
     @property
     def n_contacts(self) -> int:
@@ -81,23 +81,25 @@ def _cm(*sizes: float) -> tuple[float, float, float]:
     return x, y, z
 
 
-_MAIN = Block(_cm(8, 2.5, 3.5), (10, 5, 10), ("left",))
-_DELASSUS = Block(_cm(6.7, 1.5, 6.7), (10, 5, 10), ("bottom",))
+_MAIN = BenchBlock(_cm(8, 2.5, 3.5), (10, 5, 10), ("left",))
+_DELASSUS = BenchBlock(_cm(6.7, 1.5, 6.7), (10, 5, 10), ("bottom",))
 _TIP, _FINE_TIP = (5, 8, 5), (3, 10, 3)
 
 BENCHES = {
-    "main": Bench(_MAIN, Block(_cm(1, 4, 1), _TIP, ("top",))),
-    "main-16": Bench(_MAIN, Block(_cm(1, 4, 1), _FINE_TIP, ("top",))),
+    "main": Bench(_MAIN, BenchBlock(_cm(1, 4, 1), _TIP, ("top",))),
+    "main-16": Bench(_MAIN, BenchBlock(_cm(1, 4, 1), _FINE_TIP, ("top",))),
     "66": Bench(
-        Block(_cm(5, 2.5, 3.2), (10, 5, 10), ("bottom",)),
-        Block(_cm(1.425, 2.4, 1.425), (5, 10, 10), ("top",)),
+        BenchBlock(_cm(5, 2.5, 3.2), (10, 5, 10), ("bottom",)),
+        BenchBlock(_cm(1.425, 2.4, 1.425), (5, 10, 10), ("top",)),
     ),
-    "delassus": Bench(_DELASSUS, Block(_cm(1.425, 2.4, 1.425), _TIP, ("top",))),
-    "delassus-16": Bench(_DELASSUS, Block(_cm(1.425, 2.4, 1.425), _FINE_TIP, ("top",))),
+    "delassus": Bench(_DELASSUS, BenchBlock(_cm(1.425, 2.4, 1.425), _TIP, ("top",))),
+    "delassus-16": Bench(_DELASSUS, BenchBlock(_cm(1.425, 2.4, 1.425), _FINE_TIP, ("top",))),
     "2008-both": Bench(
-        Block(_cm(10, 2, 2), (10, 5, 10), ("left", "right")), Block(_cm(1, 4, 1), _TIP, ("top",))
+        BenchBlock(_cm(10, 2, 2), (10, 5, 10), ("left", "right")), BenchBlock(_cm(1, 4, 1), _TIP, ("top",))
     ),
-    "2008-left": Bench(Block(_cm(10, 2, 2), (10, 5, 10), ("left",)), Block(_cm(1, 4, 1), _TIP, ("top",))),
+    "2008-left": Bench(
+        BenchBlock(_cm(10, 2, 2), (10, 5, 10), ("left",)), BenchBlock(_cm(1, 4, 1), _TIP, ("top",))
+    ),
 }
 """001's sections 3.2, 3.9 (66 contacts) and 4.2.2, and 004's two clampings.
 
@@ -131,7 +133,7 @@ def side_nodes(mesh: SolidMesh, side: Side) -> NDArray[np.intp]:
     return np.flatnonzero(np.abs(x - at) < 1e-9)
 
 
-def _body(name: str, block: Block, mesh: HexMesh, material: str) -> QuasistaticBody:
+def _body(name: str, block: BenchBlock, mesh: HexMesh, material: str) -> QuasistaticBody:
     clamped = np.concatenate([side_nodes(mesh, side) for side in block.clamped])
     return QuasistaticBody(name, mesh, MATERIALS[material], clamped, gravity=(0.0, 0.0, 0.0))
 

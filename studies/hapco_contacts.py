@@ -27,7 +27,6 @@ from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.solvers import anderson, gauss_seidel
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.studies import dense_visits
 from palpo.studies.claims import Claim, Line, Reported, at_most
 from palpo.studies.hapco_benches import (
@@ -35,13 +34,14 @@ from palpo.studies.hapco_benches import (
     MATERIALS,
     PAIRS,
     Bench,
-    Block,
+    BenchBlock,
     lead,
     make_interaction,
     penetration,
     side_nodes,
     sliding,
 )
+from palpo.studies.reference.interaction import Interaction
 from palpo.studies.rows import Row
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
@@ -71,7 +71,7 @@ SOURCE = "001, section 3.9"
 
 
 @dataclass(frozen=True)
-class Contender:
+class ContactContender:
     """A solver with the stop that it is compared at."""
 
     label: str
@@ -88,16 +88,16 @@ class Contender:
 
 STAR = {"rho": "rho_alpha"}
 CONTENDERS = (
-    Contender("Uzawa global, dense visits, 001's stop", dense_visits.uzawa, "#8b6fc0", DENSE_STOP),
-    Contender("Uzawa global* as printed, dense visits, 001's stop", dense_visits.uzawa, "#8a5a2b",
+    ContactContender("Uzawa global, dense visits, 001's stop", dense_visits.uzawa, "#8b6fc0", DENSE_STOP),
+    ContactContender("Uzawa global* as printed, dense visits, 001's stop", dense_visits.uzawa, "#8a5a2b",
               DENSE_STOP | STAR | {"printed": True}),
-    Contender("Uzawa global, 001's stop", uzawa, COLOURS["krylov"], THESIS_STOP),
-    Contender("Uzawa global* as printed, 001's stop", uzawa, COLOURS["paper"],
+    ContactContender("Uzawa global, 001's stop", uzawa, COLOURS["krylov"], THESIS_STOP),
+    ContactContender("Uzawa global* as printed, 001's stop", uzawa, COLOURS["paper"],
               THESIS_STOP | STAR | {"printed": True}),
-    Contender("Uzawa global", uzawa, COLOURS["monolithic"]),
-    Contender("Uzawa global*, right metric", uzawa, COLOURS["extrapolated"], STAR),
-    Contender("Gauss-Seidel, exact local law", gauss_seidel.solve, COLOURS["faint"]),
-    Contender("ours (anderson)", anderson.solve, COLOURS["low"]),
+    ContactContender("Uzawa global", uzawa, COLOURS["monolithic"]),
+    ContactContender("Uzawa global*, right metric", uzawa, COLOURS["extrapolated"], STAR),
+    ContactContender("Gauss-Seidel, exact local law", gauss_seidel.solve, COLOURS["faint"]),
+    ContactContender("ours (anderson)", anderson.solve, COLOURS["low"]),
 )  # fmt: skip
 """001's stop bounds the last change of the force, that of the others the residual, which says more.
 
@@ -133,8 +133,8 @@ def refined(side: int) -> Bench:
     """
     across = round(1.5 * (side - 1))
     return Bench(
-        Block((4 * CM, 2.5 * CM, 2 * CM), (across, 5, across), ("bottom",)),
-        Block((1 * CM, 4 * CM, 1 * CM), (side - 1, 8, side - 1), ("top",)),
+        BenchBlock((4 * CM, 2.5 * CM, 2 * CM), (across, 5, across), ("bottom",)),
+        BenchBlock((1 * CM, 4 * CM, 1 * CM), (side - 1, 8, side - 1), ("top",)),
     )
 
 
@@ -146,7 +146,7 @@ def build(bench: Bench, mobile: str, fixed: str) -> Interaction:
     return Interaction(upper, lower, Detection(vertices=feet, tolerance=np.inf, edges=False))
 
 
-def _body(block: Block, height: float, material: str) -> QuasistaticBody:
+def _body(block: BenchBlock, height: float, material: str) -> QuasistaticBody:
     mesh = block.mesh(height)
     clamped = np.concatenate([side_nodes(mesh, side) for side in block.clamped])
     return QuasistaticBody(material, mesh, MATERIALS[material], clamped, gravity=np.zeros(3))
@@ -206,7 +206,7 @@ def _timed(where: Row, problems: list[ContactProblem], gathering: list[float]) -
     return rows
 
 
-def _least(contender: Contender, problem: ContactProblem) -> ContactResult:
+def _least(contender: ContactContender, problem: ContactProblem) -> ContactResult:
     """The fastest of a few equal solves."""
     best = contender.solve(problem)
     for _ in range(min(REPEATS, int(PATIENCE / best.seconds))):
@@ -285,7 +285,7 @@ def _claims(rows: list[Row], orders: list[Row]) -> list[Line]:
     return claims + _race(rows) + _residuals(rows)
 
 
-def _median(orders: list[Row], benches: str, solver: Contender | None, what: str) -> float:
+def _median(orders: list[Row], benches: str, solver: ContactContender | None, what: str) -> float:
     labels = [c.label for c in CONTENDERS] if solver is None else [solver.label]
     return float(np.median([o[what] for o in orders if o["benches"] == benches and o["solver"] in labels]))
 
@@ -352,7 +352,7 @@ def _draw(figure: Figure, rows: list[Row], orders: list[Row]) -> None:
     axes[0, 0].set_ylim(top=200.0 * axes[0, 0].get_ylim()[1])  # room for the legends
 
 
-def _curves(ax: Axes, own: list[Row], key: str, contender: Contender, label: str | None) -> None:
+def _curves(ax: Axes, own: list[Row], key: str, contender: ContactContender, label: str | None) -> None:
     """The refined family as a line, 001's benches as open marks."""
     family = [r for r in own if r["bench"] == "refined"]
     benches = [r for r in own if r["bench"] != "refined"]

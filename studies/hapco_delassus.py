@@ -22,19 +22,19 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
-from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.contact.solvers import without_delassus
 from palpo.physics.contact.solvers.family import uzawa
-from palpo.physics.contact.unassembled import UnassembledProblem
-from palpo.physics.systems.hapco.interaction import Interaction, StepResult
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most
 from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import PAIRS, lead, make_interaction, penetration, sliding
 from palpo.studies.hapco_liver import LOWERED, compare_on_liver
+from palpo.studies.reference import without_delassus
+from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
+from palpo.studies.reference.interaction import Interaction, StepResult
+from palpo.studies.reference.unassembled import UnassembledProblem
 from palpo.studies.rows import Row
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

@@ -43,7 +43,7 @@ from palpo.studies.hapco_haptic_trials import (
     SCENES,
     STEPS,
     Floats,
-    Trial,
+    HapticTrial,
     hand_path,
     peak,
     sent,
@@ -60,7 +60,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     firm = list(hand_peaks(HANDS[::3] if quick else HANDS))
     write_csv(out / "hands.csv", firm)
     trials = [
-        Trial(step, contacts, modulus)
+        HapticTrial(step, contacts, modulus)
         for modulus in (MODULI[:1] if quick else MODULI)
         for contacts in ((16,) if quick else tuple(SCENES))
         for step in (QUICK_STEPS if quick else STEPS)
@@ -80,7 +80,7 @@ def run(out: Path, quick: bool) -> list[Line]:
 
 def pressing_depth(hand: float = HAND) -> float:
     """Depth of a hand's path [m] at which step 3 at 36 contacts, 45 kPa has 001's first peak force."""
-    trial = Trial(STEPS[2], 36, MODULI[0])
+    trial = HapticTrial(STEPS[2], 36, MODULI[0])
 
     def beyond(depth: float) -> float:
         return peak(trial.ours(hand_path(depth), hand)) - PRINTED_PEAKS[FITTED]
@@ -96,7 +96,7 @@ def hand_peaks(hands: Sequence[float]) -> Iterator[Row]:
         path, row = hand_path(depth), {"hand_N_per_m": hand, "depth_mm": 1e3 * depth}
         for modulus in MODULI:
             step = STEPS[2]
-            row[f"peak_{modulus:g}_kPa_N"] = peak(Trial(step, 36, modulus).ours(path, hand))
+            row[f"peak_{modulus:g}_kPa_N"] = peak(HapticTrial(step, 36, modulus).ours(path, hand))
         low, high = (row[f"peak_{modulus:g}_kPa_N"] for modulus in MODULI)
         yield row | {"ratio": high / low}
 
@@ -175,7 +175,7 @@ def _rubber_claims(path: Floats) -> list[Line]:
         rubber = load_scene(SCENES[16], told)
         assert isinstance(rubber, HapcoScene)
         forces[step] = sent(rubber, path)
-    felt, like = peak(forces[fine]), peak(Trial(fine, 16, MODULI[0]).ours(path))
+    felt, like = peak(forces[fine]), peak(HapticTrial(fine, 16, MODULI[0]).ours(path))
     worse = trembling(forces[coarse]) / trembling(forces[fine])
     return [
         close_to("rubber of 800 MPa on tissue of 0.9 MPa, felt a twentieth: peak", felt, like, 5.0, "N",
@@ -239,7 +239,7 @@ def _draw_hands(figure: Figure, firm: list[Row]) -> None:
     ax.legend(frameon=False, fontsize=8)
 
 
-def _draw_penetration(figure: Figure, traces: dict[Trial, tuple[Floats, Floats]]) -> None:
+def _draw_penetration(figure: Figure, traces: dict[HapticTrial, tuple[Floats, Floats]]) -> None:
     """Figures 4.26 and 4.27: norm of the force while the hand presses."""
     shown = {t: pair for t, pair in traces.items() if t.modulus == MODULI[0] and t.step.mu == 0.3}
     counts = sorted({t.contacts for t in shown}, reverse=True)

@@ -22,7 +22,7 @@ from palpo.haptics.drivers import servo_run
 from palpo.haptics.row import NAMES
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.port import make_port
-from palpo.physics.systems.hapco.interaction import Interaction
+from palpo.studies.reference.interaction import Interaction
 from palpo.studies.rows import Row
 from palpo.studies.runs import legs
 
@@ -34,7 +34,7 @@ DEVICE = DEVICES["phantom_desktop"]
 
 
 @dataclass(frozen=True)
-class Step:
+class HapticStep:
     """One step of the trials."""
 
     name: str
@@ -47,12 +47,12 @@ class Step:
 
 
 STEPS = (
-    Step("1", 1e-8, 1e-3, 0.3, 10.0),
-    Step("2", 1e-8, 1.0, 0.3, 20.0),
-    Step("3", 1e-4, 1.0, 0.3, 50.0),
-    Step("4", 1e-4, 1.0, 0.7, 50.0),
-    Step("5", 1e-2, 1.0, 0.3, 100.0),
-    Step("6", 1e-2, 1.0, 0.7, 100.0),
+    HapticStep("1", 1e-8, 1e-3, 0.3, 10.0),
+    HapticStep("2", 1e-8, 1.0, 0.3, 20.0),
+    HapticStep("3", 1e-4, 1.0, 0.3, 50.0),
+    HapticStep("4", 1e-4, 1.0, 0.7, 50.0),
+    HapticStep("5", 1e-2, 1.0, 0.3, 100.0),
+    HapticStep("6", 1e-2, 1.0, 0.7, 100.0),
 )
 QUICK_STEPS = (STEPS[0], STEPS[3], STEPS[4])
 ONE_LINEARISATION = 1.0
@@ -109,10 +109,10 @@ def sent(spec: HapcoScene, path: Floats, hand: float = HAND) -> Floats:
 
 
 @dataclass(frozen=True)
-class Trial:
+class HapticTrial:
     """A step at a number of contacts on a tissue of some modulus [kPa]."""
 
-    step: Step
+    step: HapticStep
     contacts: int
     modulus: float
 

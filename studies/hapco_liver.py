@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.contact.problem import ContactProblem, Stop
@@ -18,12 +17,13 @@ from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.io import read_tet_mesh
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import Interaction, StepResult
 from palpo.render.gl import RenderUnavailable
 from palpo.render.offscreen import render_picture
 from palpo.studies.claims import Claim, Skipped, at_most
 from palpo.studies.force_errors import deviation
 from palpo.studies.recording import data_folder
+from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
+from palpo.studies.reference.interaction import Interaction, StepResult
 from palpo.studies.rows import Row
 from palpo.studies.tables import save_figure, write_csv
 

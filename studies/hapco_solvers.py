@@ -61,7 +61,7 @@ SCANNED = ("GB", "G*B", "G*B'")
 
 
 @dataclass(frozen=True)
-class Plan:
+class SolverPlan:
     """How much is computed."""
 
     mus: tuple[float, ...] = MUS
@@ -74,8 +74,8 @@ class Plan:
     factors: tuple[float, ...] = (0.5, 1.0, 1.2, 1.5, 1.8, 2.0, 2.2, 2.5, 3.0, 4.0)
 
 
-FULL = Plan()
-QUICK = Plan(
+FULL = SolverPlan()
+QUICK = SolverPlan(
     mus=(0.3, 0.7),
     stride=10,
     seconds=0.1,
@@ -85,7 +85,7 @@ QUICK = Plan(
 
 
 @dataclass(frozen=True)
-class Step:
+class SolverStep:
     """One problem of a path and its solution."""
 
     number: int
@@ -119,7 +119,7 @@ class Recorded:
     path: str
     mu: float
     bench: str = "main"
-    steps: list[Step] = field(default_factory=list)
+    steps: list[SolverStep] = field(default_factory=list)
 
     def every(self, stride: int) -> "Recorded":
         """Every stride-th step, the last among them."""
@@ -127,7 +127,7 @@ class Recorded:
 
 
 @dataclass(frozen=True)
-class Trial:
+class SolverTrial:
     """A solver under one of the stops."""
 
     solver: Solver
@@ -182,7 +182,7 @@ def record(pair: str, path: str, mu: float, bench: str = "main") -> Recorded:
         done = lead(interaction, displacement)
         if k > 0 and isinstance(done.problem, ContactProblem):
             problem = replace(done.problem, warm=None)
-            one.steps.append(Step(k, problem, reference(problem, done.result)))
+            one.steps.append(SolverStep(k, problem, reference(problem, done.result)))
     return one
 
 
@@ -215,7 +215,7 @@ def _statuses(result: ContactResult) -> Row:
 # ---- solves
 
 
-def make_trials(plan: Plan) -> list[Trial]:
+def make_trials(plan: SolverPlan) -> list[SolverTrial]:
     """001's members under its stop, and every solver under the tight one."""
     names = [name for name in solver_names() if not name.startswith(plan.leave_out or ("\0",))]
     members = [name for name in names if name.startswith("uzawa")]
@@ -228,26 +228,26 @@ def make_trials(plan: Plan) -> list[Trial]:
     ]
 
 
-def printed_trial(name: str, seconds: float, warm: bool = False) -> Trial:
+def printed_trial(name: str, seconds: float, warm: bool = False) -> SolverTrial:
     """An Uzawa solver as 001 stops it from section 3.6 on; warm: local visits go on from their last force."""
     options = {
         "outer": ("relative", PRINTED_ERROR), "uzawa_error": UZAWA_ERROR, "length": LENGTH,
         "from_zero": not warm and "-global-" not in name,
     }  # fmt: skip
-    return Trial(
+    return SolverTrial(
         find_solver(name), "warm" if warm else "printed", Stop(TIGHT, PRINTED_SWEEPS, seconds), options
     )
 
 
-def tight_trial(name: str, seconds: float, sweeps: int = PRINTED_SWEEPS, **options: Any) -> Trial:
+def tight_trial(name: str, seconds: float, sweeps: int = PRINTED_SWEEPS, **options: Any) -> SolverTrial:
     """A solver at the common residual; an inconsistent Uzawa at the same relative change."""
     solver = find_solver(name)
     if name.startswith("uzawa") and not solver.consistent:
         options |= {"outer": ("relative", TIGHT)}
-    return Trial(solver, "tight", Stop(TIGHT, sweeps, seconds), options)
+    return SolverTrial(solver, "tight", Stop(TIGHT, sweeps, seconds), options)
 
 
-def solve(one: Recorded, trial: Trial) -> Iterator[Row]:
+def solve(one: Recorded, trial: SolverTrial) -> Iterator[Row]:
     """Every step of a path from r = 0; short solves are timed as the least of REPEATS."""
     # the first may compile
     trial.solver.solve(one.steps[0].problem, replace(trial.limit, max_iterations=2), **trial.options)
@@ -302,7 +302,7 @@ MEANS = ("time_ms", "iterations", "deviation_percent", "stick", "slip")
 # ---- sections 3.4 and 3.5: aluminium on tissue at mu 0.3
 
 
-def _formulations(plan: Plan, recorded: Sequence[Recorded]) -> Iterator[Row]:
+def _formulations(plan: SolverPlan, recorded: Sequence[Recorded]) -> Iterator[Row]:
     """16 contacts pressed, 36 slid, at 1e-8 and at most 10000 sweeps."""
     few = record("aluminium-tissue", "penetration", 0.3, "main-16")
     for one, contacts in ((few, 16), (_find(recorded, "aluminium-tissue", "sliding"), 36)):
@@ -311,7 +311,7 @@ def _formulations(plan: Plan, recorded: Sequence[Recorded]) -> Iterator[Row]:
                 yield {"contacts": contacts, **row}
 
 
-def _factors(plan: Plan, recorded: Sequence[Recorded]) -> Iterator[Row]:
+def _factors(plan: SolverPlan, recorded: Sequence[Recorded]) -> Iterator[Row]:
     """Factors on rho, and a bisection to the largest one borne; the other pairs on every third step."""
     for pair in PAIRS:
         stride = plan.stride if pair == "aluminium-tissue" else max(plan.stride, 3)
@@ -324,10 +324,10 @@ def _at_factor(recorded: Sequence[Recorded], symbol: str, factor: float) -> list
     return [{"factor": factor, **row} for one in recorded for row in solve(one, _relative(symbol, factor))]
 
 
-def _relative(symbol: str, factor: float) -> Trial:
+def _relative(symbol: str, factor: float) -> SolverTrial:
     """Stopped at |dr| <= 1e-8 |r|, as 001 stops its references."""
     options = {"outer": ("relative", TIGHT), "factor": factor}
-    return Trial(find_solver(symbol), "tight", Stop(TIGHT, TIGHT_SWEEPS), options)
+    return SolverTrial(find_solver(symbol), "tight", Stop(TIGHT, TIGHT_SWEEPS), options)
 
 
 def _find(recorded: Sequence[Recorded], pair: str, path: str, mu: float = 0.3) -> Recorded:

@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from palpo.physics.bodies.large_strain import LargeStrainBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.mesh.generate import block
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.studies.claims import Line, Reported, at_most, close_to
 from palpo.studies.hapco_benches import BENCHES, CM, MATERIALS, lead, side_nodes
+from palpo.studies.reference.interaction import Interaction
+from palpo.studies.reference.large_strain import LargeStrainBody
 from palpo.studies.rows import Row, pick
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

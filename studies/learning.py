@@ -58,11 +58,11 @@ class Task(NamedTuple):
 
 def learn(task: Task, out: Path) -> list[Line]:
     """Train, judge all policies, and write table, curve and the policy's weights."""
-    from palpo.studies.learning_batch import Batch
+    from palpo.studies.learning_batch import SampleBatch
 
     progress = Progress()
     with progress.stage("environments to train in"):
-        batch = Batch(task.trained_in(), task.sent, task.done)
+        batch = SampleBatch(task.trained_in(), task.sent, task.done)
     trained, minutes = train(batch, task.steps, out, progress, **task.settings)
     rows, judged = [], task.judged_in()
     for name, policy in (*task.others.items(), ("trained", trained)):

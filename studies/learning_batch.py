@@ -12,7 +12,7 @@ TRAINED_FROM = 1
 """Seed of the first environment."""
 
 
-class Batch(VecEnv):
+class SampleBatch(VecEnv):
     """A vector environment that begins anew in the same step, with the other's manners.
 
     sent: what the environments are told for an agent's actions (n, k). done: the entry of `info` that says

@@ -27,7 +27,7 @@ from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.studies.claims import Claim, Line, Reported, at_most
 from palpo.studies.force_errors import Floats, compare
 from palpo.studies.rows import Row
-from palpo.studies.runs import Drive, drive, scene_path
+from palpo.studies.runs import SceneDrive, drive, scene_path
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 CALM, THROUGH_IMPACTS = 1.0, 2.0
@@ -42,7 +42,7 @@ QUICK_TICKS = 3800
 
 
 @dataclass(frozen=True)
-class Case:
+class MixedCase:
     """A scene on its own path."""
 
     scene: str
@@ -57,25 +57,25 @@ class Case:
 
 
 CASES = (
-    Case(
+    MixedCase(
         "three-rates",
         1.9,
         ((), ("bodies.gel.rate_hz=20",), ("bodies.gel.rate_hz=50", "bodies.liver.rate_hz=50")),
     ),
-    Case(
+    MixedCase(
         "two-hands",
         4.4,
         ((), ("interface.max_columns=96",), ("solver.name=gauss_seidel", "solver.sweeps_high=50")),
         hangs=(3.2, 3.6),
     ),
-    Case("mixed-cup", None, ((), ("rates.low_hz=100",))),
-    Case(
+    MixedCase("mixed-cup", None, ((), ("rates.low_hz=100",))),
+    MixedCase(
         "mixed-snap",
         1.65,
         ((), ("bodies.left.rate_hz=50", "bodies.right.rate_hz=50")),
         firm=("bodies.tissue.material.youngs_modulus=3e9",),
     ),
-    Case("mixed-press", None, ((), ("rates.low_hz=20",))),
+    MixedCase("mixed-press", None, ((), ("rates.low_hz=20",))),
 )
 
 
@@ -121,7 +121,7 @@ def _peak(felt: Floats) -> float:
     return float(np.linalg.norm(felt[:, 0], axis=1).max())
 
 
-def _carried(name: str, run: Drive, hangs: tuple[float, float]) -> Claim:
+def _carried(name: str, run: SceneDrive, hangs: tuple[float, float]) -> Claim:
     """The mean force of all hands while everything hangs, beside its weight."""
     first, last = (round(t / run.dt) for t in hangs)
     force = run.trace["felt"][first:last].sum(axis=1).mean(axis=0)
@@ -138,7 +138,7 @@ def _hands(n: int) -> dict[str, Floats]:
     return {TOGETHER: np.ones(n)} | {f", hand {k + 1}": np.eye(n)[k] for k in range(n)} | between
 
 
-def _rate(run: Drive, low: LowRate) -> str:
+def _rate(run: SceneDrive, low: LowRate) -> str:
     """A loop's bodies and its rate."""
     names = " and ".join(run.lock.scene.names[b] for b in low.loop.numbers)
     return f"{names} at {1.0 / (low.loop.ratio * run.dt):g} Hz"

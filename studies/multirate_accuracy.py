@@ -32,21 +32,21 @@ from palpo.studies.multirate_cases import (
     LATENESS,
     LOW_HZ,
     PUNCTUAL,
-    Case,
+    MultirateCase,
     all_cases,
 )
 from palpo.studies.multirate_claims import LIMIT, claims_of
 from palpo.studies.processes import processes
 from palpo.studies.rows import Row
-from palpo.studies.runs import Drive, Ledger, drive
+from palpo.studies.runs import Ledger, SceneDrive, drive
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 
 @dataclass
-class Outcome:
+class CaseOutcome:
     """Rows of one case, and the forces that its figure needs."""
 
-    case: Case
+    case: MultirateCase
     rows: list[Row]
     reference: Floats
     forces: dict[tuple[str, int], Floats]
@@ -64,9 +64,9 @@ def run(out: Path, quick: bool) -> list[Line]:
     return claims_of(rows)
 
 
-def _compute(cases: Sequence[Case]) -> list[Outcome]:
+def _compute(cases: Sequence[MultirateCase]) -> list[CaseOutcome]:
     console = Console(stderr=True, highlight=False)
-    done: dict[Case, Outcome] = {}
+    done: dict[MultirateCase, CaseOutcome] = {}
     with processes(2) as pool:
         for future in as_completed([pool.submit(evaluate, case) for case in cases]):
             outcome = future.result()
@@ -75,7 +75,7 @@ def _compute(cases: Sequence[Case]) -> list[Outcome]:
     return [done[case] for case in cases]
 
 
-def evaluate(case: Case) -> Outcome:
+def evaluate(case: MultirateCase) -> CaseOutcome:
     """The reference and every kind at every low rate, and krylov with late frames too."""
     path, overrides = case.path(), case.overrides()
     reference = drive(case.scene, path, overrides, "monolithic")
@@ -96,7 +96,7 @@ def evaluate(case: Case) -> Outcome:
     for kind, low_hz, late, columns in runs:
         keys = [*overrides, f"rates.low_hz={low_hz}"]
         keys += [f"interface.max_columns={columns}"] * (columns > 0)
-        with Drive(case.scene, keys, kind, durations=LATENESS[late]) as other:
+        with SceneDrive(case.scene, keys, kind, durations=LATENESS[late]) as other:
             ledger = Ledger(other)
             other.go(path)
         force = other.trace["force"]
@@ -116,10 +116,10 @@ def evaluate(case: Case) -> Outcome:
         # the ledger counts what the attachment passes on; after a landing the tool presses on the body too
         row |= impulses(force, other, ledger) if not case.landing else dict.fromkeys(IMPULSES, float("nan"))
         rows.append(row)
-    return Outcome(case, rows, exact, forces)
+    return CaseOutcome(case, rows, exact, forces)
 
 
-def _refinement(case: Case, exact: Floats, since: int, until: int, dt: float) -> Row:
+def _refinement(case: MultirateCase, exact: Floats, since: int, until: int, dt: float) -> Row:
     """How far the reference, and that at twice its rate, are from the finest, while moving."""
     forces = {1: exact}
     for finer in case.finer:
@@ -139,7 +139,7 @@ def _refinement(case: Case, exact: Floats, since: int, until: int, dt: float) ->
     return row
 
 
-def _mass_ratio(run: Drive) -> float:
+def _mass_ratio(run: SceneDrive) -> float:
     """Mass of the low-rate bodies over the tool's."""
     scene = run.lock.scene
     return sum(float(m.body.mass) for m in scene.members) / float(scene.model.weight.sum())
@@ -189,7 +189,7 @@ def _draw_errors(figure: Figure, rows: list[Row]) -> None:
     )
 
 
-def _draw_forces(figure: Figure, outcome: Outcome) -> None:
+def _draw_forces(figure: Figure, outcome: CaseOutcome) -> None:
     """Force of each kind on the reference's, and their errors, at the higher low rate."""
     top, bottom = figure.subplots(2, 1, sharex=True)
     low_hz = max(hz for _, hz in outcome.forces)

@@ -18,7 +18,7 @@ from palpo.physics.bodies.chain import add_elastic
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.physics.systems.multirate.literal import Paper
 from palpo.studies.claims import Claim, at_least, at_most, close_to
-from palpo.studies.runs import Drive, legs
+from palpo.studies.runs import SceneDrive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,7 @@ def _targets(n: int) -> Floats:
 
 
 @dataclass
-class Pose:
+class BeamPose:
     """The beams at rest under one hand position."""
 
     kind: str
@@ -117,9 +117,9 @@ def _straight(origin: Floats, start: float, n: int) -> Floats:
     return origin + np.column_stack([x, np.zeros((n, 2))])
 
 
-def _settle(kind: str, target: Floats) -> Pose:
+def _settle(kind: str, target: Floats) -> BeamPose:
     """Lead the hand to the target in a second and wait until all is at rest."""
-    with Drive("beams", kind=kind) as run:
+    with SceneDrive("beams", kind=kind) as run:
         trace = run.go(legs((0.1, *REST), (1.0, *target), (1.4, *target)))
         body, low = run.lock.scene.members[0].body, run.lock.low
         if isinstance(low, Paper):
@@ -128,7 +128,7 @@ def _settle(kind: str, target: Floats) -> Pose:
             # the servo sees of the low-rate beam the point it is welded to
             high = run.lock.high
             other = high.link.points.x[high.engine.at[0, 1]][None].copy()
-        return Pose(
+        return BeamPose(
             kind, target, body.x.copy(), trace["tool"][-1], other, _clamp_force(body), trace["reaction"][-1]
         )
 
@@ -141,7 +141,7 @@ def _clamp_force(body: ChainBody) -> Floats:
     return f[0, :3]
 
 
-def _draw_shapes(figure: Figure, poses: list[Pose]) -> None:
+def _draw_shapes(figure: Figure, poses: list[BeamPose]) -> None:
     """Figure 2 of the paper: the beams of both rates on each other, at the pose bent most."""
     axes = figure.subplots(2, 1, sharex=True)
     for ax, kind, other in zip(
@@ -190,7 +190,7 @@ def _draw_shapes(figure: Figure, poses: list[Pose]) -> None:
     axes[-1].set_xlabel("along [mm]")
 
 
-def _system(run: Drive) -> tuple[Floats, Floats, Floats]:
+def _system(run: SceneDrive) -> tuple[Floats, Floats, Floats]:
     """M, C, K of both beams with weld and hold, over the free frames of both beams."""
     scene = run.lock.scene
     low = scene.members[0].body
@@ -212,7 +212,7 @@ def _system(run: Drive) -> tuple[Floats, Floats, Floats]:
     return out[0], out[1], out[2]
 
 
-def _discrete_mode(run: Drive) -> tuple[float, float, float]:
+def _discrete_mode(run: SceneDrive) -> tuple[float, float, float]:
     """Lowest eigenfrequency of K and M; the frequency [Hz] and decay [1/s] backward Euler gives that mode."""
     M, C, K = _system(run)
     natural = float(np.sqrt(sl.eigh(K, M, eigvals_only=True, subset_by_index=[0, 0])[0]) / (2 * np.pi))
@@ -236,9 +236,9 @@ def _pluck(out: Path) -> list[Claim]:
     still, plucked = legs((0.1, *REST), (0.4, *REST)), legs((0.6, REST[0], 0.002, 0.0))
     path = np.vstack([still, np.broadcast_to(plucked[-1], (600, 3))])
     samples: list[float] = []
-    with Drive("beams", kind="paper") as paper:
+    with SceneDrive("beams", kind="paper") as paper:
         paper.go(path, lambda run: samples.append(float(run.lock.low.proxy.held.tool.x[0, 1])))  # type: ignore[attr-defined]
-    with Drive("beams") as run:
+    with SceneDrive("beams") as run:
         weld = run.go(path)["tool"][:, 0, 1]
         natural, discrete, decay = _discrete_mode(run)
     start, h = len(still), run.dt

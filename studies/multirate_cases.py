@@ -42,7 +42,7 @@ AFTER_LANDING = {50: 5.0, 200: 1.5}
 
 
 @dataclass(frozen=True)
-class Case:
+class MultirateCase:
     """A scene under one mass of its tool and one speed of the hand."""
 
     scene: str
@@ -105,25 +105,25 @@ class Case:
         return path[: finer * self.ticks] if self.ticks else path
 
 
-def all_cases(quick: bool) -> list[Case]:
+def all_cases(quick: bool) -> list[MultirateCase]:
     """Mass and speed are varied one at a time about the scene as it is; last comes the landing."""
     if quick:
         return [
-            Case("wire", 1.0, 2.0, 700, ("krylov",), (50,), COARSE),
-            Case("needle", 1.0, 1.0, 1200, ("krylov",), (50,), finer=FINER[:1]),
-            Case("probe", 1.0, 1.0, 1300, ("krylov",), (50,), finer=FINER[:1]),
-            Case("beams", 1.0, 1.0, 2000, KINDS, (50,)),
+            MultirateCase("wire", 1.0, 2.0, 700, ("krylov",), (50,), COARSE),
+            MultirateCase("needle", 1.0, 1.0, 1200, ("krylov",), (50,), finer=FINER[:1]),
+            MultirateCase("probe", 1.0, 1.0, 1300, ("krylov",), (50,), finer=FINER[:1]),
+            MultirateCase("beams", 1.0, 1.0, 2000, KINDS, (50,)),
             replace(SLIDE_CASE, mesh=COARSE),
             LANDING_CASE,
         ]
     grid = ((1.0, 1.0), (0.25, 1.0), (4.0, 1.0), (1.0, 3.0))
     cases = [
-        Case(scene, mass, speed, 0, KINDS, LOW_HZ)
+        MultirateCase(scene, mass, speed, 0, KINDS, LOW_HZ)
         for scene in ("wire", "probe", "needle", "beams")
         for mass, speed in grid
     ]
     return [*cases, SLIDE_CASE, LANDING_CASE]
 
 
-LANDING_CASE = Case("wire", 1.0, 1.0, 0, ("krylov",), tuple(AFTER_LANDING), COARSE, landing=True)
-SLIDE_CASE = Case("wire", 1.0, 1.0, 0, ("krylov",), LOW_HZ, slide=True, finer=FINER[:1])
+LANDING_CASE = MultirateCase("wire", 1.0, 1.0, 0, ("krylov",), tuple(AFTER_LANDING), COARSE, landing=True)
+SLIDE_CASE = MultirateCase("wire", 1.0, 1.0, 0, ("krylov",), LOW_HZ, slide=True, finer=FINER[:1])

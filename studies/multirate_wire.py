@@ -17,7 +17,7 @@ from scipy.signal import butter, sosfiltfilt
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.studies.claims import Claim, at_least, at_most, close_to
 from palpo.studies.rows import Row
-from palpo.studies.runs import Drive, legs
+from palpo.studies.runs import SceneDrive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 Floats = NDArray[np.float64]
@@ -89,10 +89,10 @@ def crosses(p: Floats, q: Floats, a: Floats, b: Floats, c: Floats) -> NDArray[np
 
 
 @dataclass
-class Surfaces:
+class WireSurfaces:
     """The query: surfaces of the cylinder, the wire and the plane y = 0."""
 
-    run: Drive
+    run: SceneDrive
     triangles: NDArray[np.int32] = field(init=False)
     edges: NDArray[np.int32] = field(init=False)
     radius: float = field(init=False)
@@ -139,9 +139,9 @@ class Story:
         self.broke = ""
         """Phase and time at which the run broke down."""
 
-    def play(self, run: Drive, phases: dict[str, Floats]) -> None:
+    def play(self, run: SceneDrive, phases: dict[str, Floats]) -> None:
         """Lead the hand through the phases, one after the other."""
-        surfaces = Surfaces(run)
+        surfaces = WireSurfaces(run)
         self.masses, self.skin = run.lock.scene.masses(), run.lock.scene.numbers.skin
         for name, path in phases.items():
             first = run.ticks
@@ -151,7 +151,7 @@ class Story:
                 self.broke = f"{name} at {run.dt * len(self.trace['force']):.3f} s"
                 break
 
-    def _note(self, surfaces: Surfaces, phase: str, _: Drive) -> None:
+    def _note(self, surfaces: WireSurfaces, phase: str, _: SceneDrive) -> None:
         self.gaps.append(surfaces.measure(phase))
 
     def samples(self) -> list[Row]:
@@ -226,7 +226,7 @@ def _story(quick: bool) -> Story:
         "drop": legs((0.0, above[0], HUNG[1], 0.0), (0.3, above[0], 0.215, 0.0), (0.7, above[0], 0.215, 0.0)),
     }
     story = Story()
-    with Drive("wire") as run:
+    with SceneDrive("wire") as run:
         story.play(run, phases)
     return story
 
@@ -240,7 +240,7 @@ def _tug() -> Story:
         "after": legs((0.0, *away), (0.8, *away)),
     }
     story = Story()
-    with Drive("wire") as run:
+    with SceneDrive("wire") as run:
         story.play(run, phases)
     return story
 
@@ -282,7 +282,7 @@ def _distances(story: Story, gaps: list[Row]) -> list[Claim]:
     return claims
 
 
-def _taut_modes(run: Drive) -> Floats:
+def _taut_modes(run: SceneDrive) -> Floats:
     """Eigenfrequencies [Hz] of the hung wire as it is: its lower end pinned, the upper one in the hold."""
     scene = run.lock.scene
     wire = ChainBody("wire", scene.model, run.lock.high.held.tool)
@@ -303,7 +303,7 @@ def _vibration(out: Path, quick: bool) -> list[Claim]:
     tug = legs((0.0, *hung), (0.02, *after), smooth=False)
     rest = legs((0.0, *after), (1.0, *after))
     shapes: dict[str, Floats] = {}
-    with Drive("wire") as run:
+    with SceneDrive("wire") as run:
         run.go(up)
         start = run.ticks + len(tug)
         trace = run.go(np.vstack([tug, rest]))

@@ -26,7 +26,7 @@ from palpo.physics.mesh.io import read_tet_mesh
 from palpo.render.gl import RenderUnavailable
 from palpo.render.offscreen import render_picture
 from palpo.studies.claims import Claim, Skipped, at_most
-from palpo.studies.runs import Drive
+from palpo.studies.runs import SceneDrive
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 Floats = NDArray[np.float64]
@@ -160,7 +160,7 @@ def placed_path(
 
 
 @dataclass
-class Touch:
+class TouchRecording:
     """One recording on one scene."""
 
     scene: str
@@ -206,7 +206,7 @@ class Touch:
         ]  # fmt: skip
 
 
-def replay(scene: str, recording: Path, depth: float, seconds: float | None, out: Path) -> Touch:
+def replay(scene: str, recording: Path, depth: float, seconds: float | None, out: Path) -> TouchRecording:
     """Run one recording; a figure of its forces and a picture at the largest."""
     spec = load_scene(scene)
     title = Path(scene).stem
@@ -215,11 +215,11 @@ def replay(scene: str, recording: Path, depth: float, seconds: float | None, out
     gap = 0.004 if spec.tool_body.kind == "beam" else 0.005
     path = placed_path(recording, begin, begin - [0.0, gap, 0.0], depth, seconds)
     stem = f"{title}-{recording.stem.removeprefix('touch_reach_')}"
-    with Drive(scene) as drive:
+    with SceneDrive(scene) as drive:
         visual = Visual(drive.spec, drive.lock.scene, drive.lock.high)
         best = _Best(visual)
         trace = drive.go(path, best)
-        touch = Touch(title, recording.stem, trace, path, drive.stopped, spec.safety.max_rate)
+        touch = TouchRecording(title, recording.stem, trace, path, drive.stopped, spec.safety.max_rate)
         save_figure(out / f"{stem}.png", 5.4, lambda figure: _draw(figure, touch, best.picture()))
     return touch
 
@@ -231,7 +231,7 @@ class _Best:
         self.visual, self.force = visual, -1.0
         self.state: SceneState | None = None
 
-    def __call__(self, drive: Drive) -> None:
+    def __call__(self, drive: SceneDrive) -> None:
         force = float(np.linalg.norm(drive.trace["force"][-1]))
         if force > self.force:
             self.force = force
@@ -252,7 +252,7 @@ class _Best:
         return draw
 
 
-def _draw(figure: Figure, touch: Touch, picture: Callable[[Axes], None]) -> None:
+def _draw(figure: Figure, touch: TouchRecording, picture: Callable[[Axes], None]) -> None:
     grid = figure.add_gridspec(2, 2, width_ratios=(1.35, 1))
     top = figure.add_subplot(grid[0, 0])
     bottom = figure.add_subplot(grid[1, 0], sharex=top)

@@ -15,7 +15,7 @@ from palpo.haptics.path import waypoint_path
 from palpo.physics.systems.multirate.lock_step import LockStep
 
 Floats = NDArray[np.float64]
-Watch = Callable[["Drive"], None]
+Watch = Callable[["SceneDrive"], None]
 
 
 def scene_path(spec: BaseScene, speed: float = 1.0) -> Floats:
@@ -34,7 +34,7 @@ def legs(*rows: tuple[float, float, float, float], smooth: bool = True) -> Float
 
 
 @dataclass
-class Drive:
+class SceneDrive:
     """One scene under one interface kind. `go` may be called again; the trace grows."""
 
     name: str
@@ -58,7 +58,7 @@ class Drive:
         self.others = [scene_path(hand) for hand in self.spec.hands[1:]]
         self.lock = LockStep(build_scene(self.spec), self.kind, self.latency, self.durations)
 
-    def __enter__(self) -> "Drive":
+    def __enter__(self) -> "SceneDrive":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -102,9 +102,9 @@ class Drive:
 def drive(
     name: str, positions: Floats | None = None, overrides: Sequence[str] = (), kind: str = "krylov",
     watch: Watch | None = None,
-) -> Drive:  # fmt: skip
+) -> SceneDrive:  # fmt: skip
     """A whole run along positions, or along the scene's own path; its loops are closed."""
-    with Drive(name, overrides, kind) as run:
+    with SceneDrive(name, overrides, kind) as run:
         run.go(scene_path(run.spec) if positions is None else positions, watch)
     return run
 
@@ -117,7 +117,7 @@ class Ledger:
     tool acts on the low-rate bodies through them, so that only the attached points are counted.
     """
 
-    def __init__(self, run: Drive) -> None:
+    def __init__(self, run: SceneDrive) -> None:
         self.impulse = np.zeros(3)
         """Running sum [N s]."""
         low, scene = run.lock.low, run.lock.scene

@@ -18,7 +18,7 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.device import HandGrip, make_virtual_device
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
@@ -26,7 +26,7 @@ from palpo.haptics.row import NAMES
 from palpo.haptics.servo import make_servo
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
-from palpo.physics.kernels import callback
+from palpo.physics.numerics.kernels import callback
 
 TICKS = 1200
 """Ticks of a simulated run; the last two quarters of it are compared."""
@@ -76,7 +76,7 @@ def closed_loop(stiffness: float, damping: float, device: IdealDevice) -> NDArra
     return step
 
 
-class Wall(NamedTuple):
+class SampledWall(NamedTuple):
     """What the wall's tick touches."""
 
     port: Port
@@ -84,7 +84,7 @@ class Wall(NamedTuple):
     """Stiffness [N/m] and damping [N s/m], shape (2,)."""
 
 
-@callback(types.int32(HandleType(typeof(Wall(make_port(), np.zeros(2))))))
+@callback(types.int32(HandleType(typeof(SampledWall(make_port(), np.zeros(2))))))
 def _wall_tick(wall):
     port = wall.port
     for i in range(3):
@@ -98,8 +98,8 @@ def decays(stiffness: float, damping: float, device: IdealDevice) -> bool:
     The loop is linear, so that its largest excursion over a window shrinks exactly if it is stable.
     """
     m, b, T = device
-    stylus = make_virtual_device([[0.0, START, 0.0]], grip=Grip(0.0, 0.0), mass=m, viscosity=b, dt=T)
-    wall = Wall(make_port(), np.array([stiffness, damping]))
+    stylus = make_virtual_device([[0.0, START, 0.0]], grip=HandGrip(0.0, 0.0), mass=m, viscosity=b, dt=T)
+    wall = SampledWall(make_port(), np.array([stiffness, damping]))
     data = Handle(wall)
     # the force is limited only where the run is lost already, before its numbers overflow
     limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, dt=T, hand_speed=np.inf)

@@ -20,23 +20,23 @@ from rich.table import Table
 from scipy.sparse.linalg import splu
 
 from palpo.app.cli.progress import Progress
-from palpo.physics.fem import identification
-from palpo.physics.mesh.connectors.connector import Connector
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.systems.snap.click import Click, click
+from palpo.physics.systems.snap.connectors.connector import Connector
 from palpo.physics.systems.snap.insertion import Insertion
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import reduced_bases, segment_models
 from palpo.studies.claims import Claim, Line, Reported, at_most, close_to
+from palpo.studies.reference import identification
 from palpo.studies.snap_models import (
     DISTANCES,
     MODELS,
     SCENES,
     SPEED,
     STEP,
-    Case,
-    Model,
+    ModelCase,
     Row,
+    SocketModel,
     build,
     case_of,
     columns,
@@ -64,14 +64,18 @@ WITHIN = 5.0
 """Of the peak force [%]: RMS before release, and peak and drop themselves."""
 NOISE = 0.1
 """Of the displacements and forces for identification, over their RMS [-]."""
-EXACT = Model("model 4, exact distance", "reduction alone", "#9cc0ea", 2, reduced=True, distance="exact")
+EXACT = SocketModel(
+    "model 4, exact distance", "reduction alone", "#9cc0ea", 2, reduced=True, distance="exact"
+)
 """Tells the error of the reduction from that of the distance."""
-LEARNED = Model("model 4, learned distance", "as in 002", "#b05fa0", 2, reduced=True, distance="learned")
+LEARNED = SocketModel(
+    "model 4, learned distance", "as in 002", "#b05fa0", 2, reduced=True, distance="learned"
+)
 """As the paper has it."""
 
 
 @dataclass(frozen=True)
-class Felt:
+class FeltForce:
     """One insertion as it was felt."""
 
     force: NDArray[np.float64]  # (n,) on the floor along the push, by milliseconds [N]
@@ -83,7 +87,7 @@ class Felt:
 def run(out: Path, quick: bool) -> list[Line]:
     """Forces over time and their errors as CSV, one figure, two tables and the claims."""
     progress = Progress()
-    felt: dict[str, dict[str, Felt]] = {}
+    felt: dict[str, dict[str, FeltForce]] = {}
     rows: list[Row] = []
     floors: list[Row] = []
     for kind, mesh in CASES[:1] if quick else CASES:
@@ -110,7 +114,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     return [*shipped_claims(budgets), *claims_of(rows), *_floor_claims(floors), *found]
 
 
-def insertions(case: Case, progress: Progress) -> dict[str, Felt]:
+def insertions(case: ModelCase, progress: Progress) -> dict[str, FeltForce]:
     """The reference, the four models, and the last of them on the exact and on the learned distance."""
     felt = {"reference": _reference(case)}
     fields = {kind: make(case.connector) for kind, make in DISTANCES.items()}
@@ -120,7 +124,7 @@ def insertions(case: Case, progress: Progress) -> dict[str, Felt]:
     return felt
 
 
-def budget(kind: str, progress: Progress) -> dict[str, Felt]:
+def budget(kind: str, progress: Progress) -> dict[str, FeltForce]:
     """The reference, a scene as it is shipped, and with each of its approximations taken back alone."""
     case = shipped(kind)
     n, connector = case.numerics, case.connector
@@ -151,21 +155,23 @@ def budget(kind: str, progress: Progress) -> dict[str, Felt]:
     return felt
 
 
-def _reference(case: Case) -> Felt:
+def _reference(case: ModelCase) -> FeltForce:
     curve = reference(case.kind, case.connector, case.numerics)
     found = click(curve.time, curve.force, curve.travel, case.connector.interference)
-    return Felt(curve.force, found, str(curve.told["freedoms"]), "exact")
+    return FeltForce(curve.force, found, str(curve.told["freedoms"]), "exact")
 
 
-def _felt(made: SnapModel, distance: str) -> Felt:
+def _felt(made: SnapModel, distance: str) -> FeltForce:
     series, step = insert(made), made.numerics.step
     force, every = push_force(series, made.connector), round(STEP / step)
     time = STEP * np.arange(1, len(force) + 1)
     travel = series.travel[every - 1 :: every]
-    return Felt(force, click(time, force, travel, made.connector.interference), dimensions(made), distance)
+    return FeltForce(
+        force, click(time, force, travel, made.connector.interference), dimensions(made), distance
+    )
 
 
-def _row(case: str, name: str, f: Felt, reference: Felt) -> Row:
+def _row(case: str, name: str, f: FeltForce, reference: FeltForce) -> Row:
     """Errors against the reference: before release is before the peak of either, when the release comes is a
     figure of its own; `rms_to_its_release_percent` has both in one, up to the reference's peak."""
     top = _peaks_at(reference)
@@ -190,13 +196,13 @@ def _row(case: str, name: str, f: Felt, reference: Felt) -> Row:
     }
 
 
-def _peaks_at(f: Felt) -> int:
+def _peaks_at(f: FeltForce) -> int:
     """The millisecond of the click's peak: pressed home, a plug may press harder."""
     end = round(f.click.release / STEP) if f.click.drop else f.force.size
     return int(f.force[:end].argmax())
 
 
-def _forces(felt: Mapping[str, Felt]) -> list[Row]:
+def _forces(felt: Mapping[str, FeltForce]) -> list[Row]:
     n = len(felt["reference"].force)
     return [
         {"time": STEP * (k + 1)} | {f"{name}_N": float(f.force[k]) for name, f in felt.items()}
@@ -204,7 +210,7 @@ def _forces(felt: Mapping[str, Felt]) -> list[Row]:
     ]
 
 
-def floor_balance(case: Case, model: Model) -> Row:
+def floor_balance(case: ModelCase, model: SocketModel) -> Row:
     """Largest |floor - (contacts - M a - alpha M vh)| along an insertion, over the largest contact force.
 
     M a and M vh summed over the free nodes, axis by axis: what a balance on the prongs says of (29).
@@ -352,7 +358,7 @@ def _draw_budget(figure: Figure, rows: Sequence[Row]) -> None:
         ax.tick_params(labelsize=6.5)
 
 
-def _draw(figure: Figure, felt: Mapping[str, Mapping[str, Felt]]) -> None:
+def _draw(figure: Figure, felt: Mapping[str, Mapping[str, FeltForce]]) -> None:
     axes = figure.subplots((len(felt) + 2) // 3, min(3, len(felt)), squeeze=False).ravel()
     colours = {"reference": "#263242"} | {m.name: m.colour for m in (*MODELS, EXACT, LEARNED)}
     for ax, (case, runs) in zip(axes, felt.items(), strict=False):

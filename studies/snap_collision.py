@@ -34,9 +34,9 @@ from palpo.physics.collision.distance_field import (
     signed_distance,
 )
 from palpo.physics.collision.io import write_network
-from palpo.physics.kernels import kernel
-from palpo.physics.mesh.connectors.connector import Connector
-from palpo.physics.mesh.connectors.registry import KINDS, generate
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.systems.snap.connectors.connector import Connector
+from palpo.physics.systems.snap.connectors.registry import KINDS, generate
 from palpo.studies.claims import Claim, Skipped, at_least, at_most
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
@@ -63,7 +63,7 @@ STEP = 200.0
 SOURCE = "002, section IV-A"
 
 
-class Contender(NamedTuple):
+class DistanceContender(NamedTuple):
     """A distance of a plug, by kind."""
 
     plug: str
@@ -100,15 +100,15 @@ def run(out: Path, quick: bool) -> list[Claim]:
 # ---- the distances
 
 
-def _contenders(out: Path, plug: str, first: bool, quick: bool) -> list[Contender]:
+def _contenders(out: Path, plug: str, first: bool, quick: bool) -> list[DistanceContender]:
     connector = generate(plug)
     surface, exact = connector.plug, exact_field(connector.plug)
 
-    def contender(kind: str, make: Callable[[], DistanceField]) -> Contender:
+    def contender(kind: str, make: Callable[[], DistanceField]) -> DistanceContender:
         began = perf_counter()
         field = make()
         seconds = perf_counter() - began
-        return Contender(plug, connector, kind, field, exact, seconds)
+        return DistanceContender(plug, connector, kind, field, exact, seconds)
 
     def learn(training: Training) -> DistanceField:
         with Progress().stage(f"training {training.width} units on the plug of {plug}"):
@@ -125,7 +125,7 @@ def _contenders(out: Path, plug: str, first: bool, quick: bool) -> list[Contende
     ]
 
 
-def _errors(c: Contender) -> Row:
+def _errors(c: DistanceContender) -> Row:
     surface = c.connector.plug
     points = shell_points(surface, 0.5 * BAND, FRESH, np.random.default_rng(1))
     e = distance_errors(c.field, c.exact, points, 0.5 * BAND)
@@ -155,7 +155,7 @@ def _repeat(field, points, distance, normal, scratch, rounds):
         evaluate(field, points, points.shape[0], distance, normal, scratch)
 
 
-def _times(c: Contender) -> list[Row]:
+def _times(c: DistanceContender) -> list[Row]:
     rng = np.random.default_rng(2)
     rows = []
     for n in POINTS:

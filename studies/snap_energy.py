@@ -18,14 +18,14 @@ from rich.table import Table
 from scipy.sparse.linalg import splu
 
 from palpo.app.cli.progress import Progress
-from palpo.physics.dynamics.passive_midpoint import LinearBody
-from palpo.physics.mesh.connectors.connector import Connector
 from palpo.physics.reduction.linear_model import LinearModel, linear_model
+from palpo.physics.systems.snap.connectors.connector import Connector
 from palpo.studies.claims import Claim, at_least, at_most, close_to
+from palpo.studies.reference.passive_midpoint import LinearBody
 from palpo.studies.snap_models import (
     MODELS,
     STEP,
-    Case,
+    ModelCase,
     Row,
     build,
     case_of,
@@ -64,7 +64,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(rows, left)
 
 
-def balances(case: Case, stiffnesses: Sequence[float], progress: Progress) -> list[Row]:
+def balances(case: ModelCase, stiffnesses: Sequence[float], progress: Progress) -> list[Row]:
     """Largest change of the balance along an insertion, over the largest energy."""
     rows: list[Row] = []
     field = exact_distance(case.connector)

@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.admittance import make_plug, plug_advance, plug_free
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.facet_distance import facet_distance
 from palpo.physics.collision.surface_points import (
@@ -22,17 +23,16 @@ from palpo.physics.collision.surface_points import (
     surface_points,
     ways_along,
 )
-from palpo.physics.contact.midpoint import contact_problem
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.solving import solve
-from palpo.physics.dynamics.admittance import make_plug, plug_advance, plug_free
-from palpo.physics.dynamics.passive_midpoint import LinearBody
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_to_matrix
-from palpo.physics.mesh.connectors.connector import Connector, Prong
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.cyclic import equal_motions
 from palpo.physics.reduction.linear_model import linear_model
+from palpo.physics.systems.snap.connectors.connector import Connector, Prong
 from palpo.physics.systems.snap.numerics import Numerics
+from palpo.studies.reference.midpoint_problem import contact_problem
+from palpo.studies.reference.passive_midpoint import LinearBody
 from palpo.studies.snap_ring import beside_meridian, felt_of, on_meridian
 
 SPACING = 0.25e-3
@@ -94,18 +94,18 @@ class How(NamedTuple):
         return MILLISECOND / self.finer
 
 
-class Points(NamedTuple):
+class FinePoints(NamedTuple):
     """Points of the plug, in its frame."""
 
     x: NDArray[np.float64]  # (n, 3) [m]
     ways: NDArray[np.int64]  # (n, k, 2) as `ways_along` has them
 
 
-class Side:
+class FineSide:
     """A prong of the reference, and the points that may touch: its own, then the plug's."""
 
     def __init__(
-        self, prong: Prong, connector: Connector, numerics: Numerics, how: How, plug: Points
+        self, prong: Prong, connector: Connector, numerics: Numerics, how: How, plug: FinePoints
     ) -> None:
         material = replace(connector.material, alpha=numerics.alpha, beta=numerics.beta)
         model = linear_model(prong.body, material, prong.clamped)
@@ -192,21 +192,21 @@ class Reference:
         points = edge_points(connector.plug, how.spacing, FLAT)
         on_plug = np.einsum("na,nai->ni", points.weights, connector.plug.vertices[points.nodes])
         here, ways = on_meridian(on_plug, how.ring), ways_along(connector.plug.triangles, points)
-        self.on_plug = Points(on_plug[here], ways[here])
+        self.on_plug = FinePoints(on_plug[here], ways[here])
         self.copies, self.felt = how.ring, felt_of(how.ring, connector.push)
-        self.sides = [Side(p, connector, numerics, how, self._of(p)) for p in connector.prongs]
+        self.sides = [FineSide(p, connector, numerics, how, self._of(p)) for p in connector.prongs]
         self.mu = connector.friction if numerics.friction is None else numerics.friction
         self.axes, self.contacts, self.worst = np.eye(3), 0, 0.0
         self.solves, self.short = 0, 0
 
-    def _of(self, prong: Prong) -> Points:
+    def _of(self, prong: Prong) -> FinePoints:
         """Points of the plug whose way passes this prong's contact surface."""
         c = self.connector
         skin, slack = prong.mesh.nodes[prong.contact], c.interference + REACH
         x, way = self.on_plug.x + c.rest_position, c.stroke * c.push
         low, high = np.minimum(x, x + way), np.maximum(x, x + way)
         near = ((high > skin.min(axis=0) - slack) & (low < skin.max(axis=0) + slack)).all(axis=1)
-        return Points(self.on_plug.x[near], self.on_plug.ways[near])
+        return FinePoints(self.on_plug.x[near], self.on_plug.ways[near])
 
     def step(self, target: NDArray[np.float64]) -> NDArray[np.float64]:
         """The target goes to (3,) [m]; the force on the floor (3,) [N]."""
@@ -242,10 +242,10 @@ class Reference:
             total[3:] += np.cross(side.hits.point[at] - self.plug.position, f).sum(axis=0)
         return self.copies * (self.felt @ total)
 
-    def _places(self, side: Side) -> NDArray[np.float64]:
+    def _places(self, side: FineSide) -> NDArray[np.float64]:
         return np.concatenate([side.place, self.plug.position + side.plug.x @ self.axes.T])
 
-    def _ask(self, side: Side, at: NDArray[np.int64]) -> None:
+    def _ask(self, side: FineSide, at: NDArray[np.int64]) -> None:
         """Distances of candidates that are not known yet in this step."""
         at = at[~side.fresh[at]]
         own, theirs, h = at[at < side.own], at[at >= side.own], side.hits
@@ -262,7 +262,7 @@ class Reference:
             self._ask_plug(side, theirs)
         side.asked_way[at], side.told[at], side.fresh[at] = side.way, h.gap[at], True
 
-    def _ask_plug(self, side: Side, at: NDArray[np.int64]) -> None:
+    def _ask_plug(self, side: FineSide, at: NDArray[np.int64]) -> None:
         h = side.hits
         p = self.plug.position + side.plug.x[at - side.own] @ self.axes.T
         x = side.nodes()
@@ -277,7 +277,7 @@ class Reference:
         h.gap[at], h.normal[at], h.weights[at] = gap, np.where(touching[:, None], -way, 0.0), weights
         h.nodes[at], h.point[at], side.asked[at] = np.where(used, slot, 0), p, p
 
-    def _sunk(self, side: Side, members: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _sunk(self, side: FineSide, members: NDArray[np.int64]) -> NDArray[np.int64]:
         """Candidates that the present forces let sink in, the deepest of each half millimetre."""
         T, f = self.T, side.nodal()
         vh = side.vh0 + (side.compliance @ f.ravel()).reshape(-1, 3)

@@ -21,14 +21,14 @@ from rich.table import Table
 
 from palpo.app.cli.progress import Progress
 from palpo.haptics.clock import make_scratch, now_ns
-from palpo.physics.arrays import copy
 from palpo.physics.collision.distance_field import DistanceField
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.equilibrium import equilibrium
 from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.tick import begin, end, feel, find, looks
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.mesh.connectors import two_prong
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.systems.snap.connectors import two_prong
 from palpo.physics.systems.snap.insertion import Insertion
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.step import book
@@ -38,9 +38,9 @@ from palpo.studies.snap_models import (
     MODELS,
     PAPER_DIMENSIONS,
     STEP,
-    Case,
-    Model,
+    ModelCase,
     Row,
+    SocketModel,
     build,
     case_of,
     columns,
@@ -53,9 +53,9 @@ from palpo.studies.tables import save_figure, write_csv
 KIND = "two-prong"
 CONVERGED = "converged"
 MESHES = ("coarse", "fine", CONVERGED)
-CELLS = two_prong.Cells(5, 24, 6, 2, 4)
+CELLS = two_prong.TwoProngCells(5, 24, 6, 2, 4)
 """Of the converged mesh."""
-SCENE = Model("scene", "whole, static modes", "#b05fa0", reduced=True, distance="exact")
+SCENE = SocketModel("scene", "whole, static modes", "#b05fa0", reduced=True, distance="exact")
 """As `palpo run snap` computes it."""
 STAGES = ("free motion", "collision", "contact forces", "update", "books")
 COLOURS = ("#3f9b57", "#e08a2e", "#d64550", "#2f6fc0", "#8a97a8")
@@ -78,12 +78,12 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(rows)
 
 
-def models_at(mesh: str) -> tuple[Model, ...]:
+def models_at(mesh: str) -> tuple[SocketModel, ...]:
     """The models that are timed at a mesh."""
     return (MODELS[0], SCENE) if mesh == CONVERGED else (*MODELS, SCENE)
 
 
-def case_at(mesh: str) -> Case:
+def case_at(mesh: str) -> ModelCase:
     """The connector at a mesh."""
     if mesh != CONVERGED:
         return case_of(KIND, mesh)
@@ -93,7 +93,7 @@ def case_at(mesh: str) -> Case:
     )
 
 
-def made(case: Case, model: Model, field: DistanceField) -> SnapModel:
+def made(case: ModelCase, model: SocketModel, field: DistanceField) -> SnapModel:
     """A model of the connector; the scene's as the scene has it."""
     if model is not SCENE:
         return build(case, model, field)
@@ -108,7 +108,7 @@ def frequencies(mesh: str, repeats: int, progress: Progress) -> list[Row]:
     path = path_of(connector, STEP)
     ns = np.zeros((len(models), repeats, len(path), len(STAGES)), np.int64)
     met = np.zeros((len(models), len(path), 3))
-    built: dict[Model, SnapModel] = {}
+    built: dict[SocketModel, SnapModel] = {}
     capped = np.zeros(len(models))
     for k in range(repeats):
         with progress.stage(f"{mesh} mesh, run {k + 1} of {repeats}"):
@@ -183,7 +183,7 @@ def _add_lap(at, stage, before, scratch):
     return now
 
 
-def _paper(mesh: str, model: Model) -> str:
+def _paper(mesh: str, model: SocketModel) -> str:
     if mesh not in PAPER_DIMENSIONS or model is SCENE:
         return ""
     whole, segments, reduced = PAPER_DIMENSIONS[mesh]

@@ -47,7 +47,7 @@ ALONG, ALONE = "along the hand's way", "along the told way"
 
 
 @dataclass(frozen=True)
-class Felt:
+class FeltClick:
     """A force along the push [N], how far the plug is in [m] and the energy handed out [J], once a tick."""
 
     time: Floats
@@ -60,7 +60,7 @@ class Felt:
         return click(self.time[:end], self.force[:end], self.travel[:end], interference)
 
 
-class Trial:
+class SnapTrial:
     """A scene, run by its simulated hand, and its model off line."""
 
     def __init__(self, spec: SnapScene, progress: Progress) -> None:
@@ -87,7 +87,7 @@ class Trial:
         workspace, limits = workspace_of(self.spec), limits_of(self.spec)
         return SnapRig(self.spec, Start(device_at, workspace, limits, progress=self.progress))
 
-    def _in_the_hand(self, resolution: float | None) -> tuple[Felt, Floats]:
+    def _in_the_hand(self, resolution: float | None) -> tuple[FeltClick, Floats]:
         """What it feels, and the positions (n, 3) [m] that its device reported, scene axes.
 
         resolution: of the encoder [m], None for the device's own.
@@ -100,10 +100,10 @@ class Trial:
         found = dict(zip(NAMES, np.concatenate(rows).T, strict=True))
         sent = vectors(found, "sent_x", "sent_y", "sent_z") @ space.rotation.T / space.force_scale
         travel = (vectors(found, "held_x", "held_y", "held_z") - self.start) @ self.push
-        felt = Felt(found["time_s"], -sent @ self.push, travel, found["energy_J"])
+        felt = FeltClick(found["time_s"], -sent @ self.push, travel, found["energy_J"])
         return felt, vectors(found, "px", "py", "pz")
 
-    def _off_line(self, way: Floats) -> Felt:
+    def _off_line(self, way: Floats) -> FeltClick:
         """The hold's force in the mean of a tick where its target is led along a way (n, 3) [m], by ticks."""
         steps = self.spec.integration.substeps
         before, shares = np.vstack([way[:1], way[:-1]]), np.arange(1, steps + 1) / steps
@@ -111,7 +111,7 @@ class Trial:
         s = Insertion(self._rig(None).model).follow(targets.reshape(-1, 3))
         ends = np.arange(steps - 1, len(s.time), steps)
         pull = (-s.hand[: len(ends) * steps, :3] @ self.push).reshape(-1, steps).mean(axis=1)
-        return Felt(s.time[ends], pull, s.travel[ends], np.zeros(len(ends)))
+        return FeltClick(s.time[ends], pull, s.travel[ends], np.zeros(len(ends)))
 
     def row(self, name: str) -> Row:
         """What the trial comes to."""
@@ -139,12 +139,12 @@ class Trial:
 def run(out: Path, quick: bool) -> list[Claim]:
     """Every scene, in the hand and off line; quick: the two-prong connector at its coarse mesh."""
     progress = Progress()
-    trials: dict[str, Trial] = {}
+    trials: dict[str, SnapTrial] = {}
     for name in ["snap"] if quick else SCENES.values():
         spec = load_scene(name, ["connector.mesh=coarse"] if quick else [])
         assert isinstance(spec, SnapScene)
         with progress.stage(name):
-            trials[name] = Trial(spec, progress)
+            trials[name] = SnapTrial(spec, progress)
     rows = [trial.row(name) for name, trial in trials.items()]
     write_csv(out / "haptic.csv", rows)
     save_figure(out / "haptic.png", 1.0 + 2.2 * len(trials), partial(_draw, trials=trials))
@@ -180,7 +180,7 @@ def _print(rows: list[Row]) -> None:
     Console(stderr=True, highlight=False).print(table)
 
 
-def _draw(figure: Figure, trials: dict[str, Trial]) -> None:
+def _draw(figure: Figure, trials: dict[str, SnapTrial]) -> None:
     axes = figure.subplots(len(trials), 3, squeeze=False, width_ratios=[2, 1.4, 1.4])
     for (name, trial), (left, middle, right) in zip(trials.items(), axes, strict=True):
         lines = {"in the hand": trial.felt} | trial.references

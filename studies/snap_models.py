@@ -15,8 +15,8 @@ from palpo.config.schema.snap import SnapScene
 from palpo.physics.collision.distance_field import DistanceField, exact_field, learned_field
 from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.collision.io import find_network
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.connectors.connector import GIVE, Connector
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors.connector import GIVE, Connector
 from palpo.physics.systems.snap.insertion import Insertion, Series
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import Numerics
@@ -37,7 +37,7 @@ PAPER_DIMENSIONS = {"coarse": (663, (165, 84), (6, 25)), "fine": (1266, (876, 46
 
 
 @dataclass(frozen=True)
-class Model:
+class SocketModel:
     """One of the paper's four."""
 
     name: str
@@ -50,10 +50,10 @@ class Model:
 
 
 MODELS = (
-    Model("model 1", "whole, exact distance", "#8a97a8", distance="exact"),
-    Model("model 2", "+ grid distance", "#e08a2e"),
-    Model("model 3", "+ segments", "#3f9b57", segments=2),
-    Model("model 4", "+ reduction", "#2f6fc0", segments=2, reduced=True),
+    SocketModel("model 1", "whole, exact distance", "#8a97a8", distance="exact"),
+    SocketModel("model 2", "+ grid distance", "#e08a2e"),
+    SocketModel("model 3", "+ segments", "#3f9b57", segments=2),
+    SocketModel("model 4", "+ reduction", "#2f6fc0", segments=2, reduced=True),
 )
 
 
@@ -64,7 +64,7 @@ SCENES = {"two-prong": "snap", "lan": "snap-lan", "cap": "snap-cap", "buckle": "
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class ModelCase:
     """A connector at a mesh, with its scene's hold, contacts and solver.
 
     numerics: of the scene, but for the paper's reduction: two balanced segments, of the two-prong connector
@@ -83,7 +83,7 @@ class Case:
         return f"{self.kind}, {self.mesh}"
 
 
-def case_of(kind: str, mesh: str = "coarse") -> Case:
+def case_of(kind: str, mesh: str = "coarse") -> ModelCase:
     """A connector of `SCENES`, the cap's target led as far beyond the stroke as its plug lags behind."""
     spec = load_scene(SCENES[kind], [f'connector.mesh="{mesh}"'])
     assert isinstance(spec, SnapScene)
@@ -95,10 +95,10 @@ def case_of(kind: str, mesh: str = "coarse") -> Case:
     connector = connector_of(spec)
     if kind == "cap":
         connector = replace(connector, stroke=connector.stroke + GIVE)
-    return Case(kind, mesh, connector, numerics)
+    return ModelCase(kind, mesh, connector, numerics)
 
 
-def shipped(kind: str, mesh: str | None = None) -> Case:
+def shipped(kind: str, mesh: str | None = None) -> ModelCase:
     """A connector as its scene computes it, mesh and reduction too; or on another mesh."""
     spec = load_scene(SCENES[kind], [] if mesh is None else [f'connector.mesh="{mesh}"'])
     assert isinstance(spec, SnapScene) and not isinstance(spec.connector, FilesConnector)
@@ -129,7 +129,7 @@ def learned_distance(connector: Connector) -> DistanceField:
 DISTANCES = {"exact": exact_distance, "grid": grid_distance, "learned": learned_distance}
 
 
-def build(case: Case, model: Model, field: DistanceField, **changes: Any) -> SnapModel:
+def build(case: ModelCase, model: SocketModel, field: DistanceField, **changes: Any) -> SnapModel:
     """A model of the connector on this distance; changes: to the numerics."""
     orders = case.numerics.orders if model.reduced else None
     own: dict[str, Any] = {"step": STEP, "segments": model.segments, "orders": orders} | changes

@@ -21,15 +21,15 @@ from scipy.sparse.linalg import splu
 
 from palpo.app.cli.progress import Progress
 from palpo.physics.reduction.balanced import GRAMIAN_DAMPING, balanced
-from palpo.physics.reduction.craig_bampton import craig_bampton
 from palpo.physics.reduction.error_norm import error_norm
 from palpo.physics.reduction.joining import coupling_nodes
-from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, vibration_modes
-from palpo.physics.reduction.modal import modal
+from palpo.physics.reduction.linear_model import Basis, LinearModel, VibrationModes, vibration_modes
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import segment_models
 from palpo.studies.claims import Line, Reported, at_most
-from palpo.studies.snap_models import Case, Row, case_of, columns, exact_distance, insert
+from palpo.studies.reference.craig_bampton import craig_bampton
+from palpo.studies.reference.modal import modal
+from palpo.studies.snap_models import ModelCase, Row, case_of, columns, exact_distance, insert
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 BALANCED, MODAL, CRAIG_BAMPTON = "balanced", "modal", "Craig-Bampton"
@@ -40,13 +40,13 @@ WEAKER, STRONGER = 1e-6, 1e-4
 """beta of gramians besides GRAMIAN_DAMPING's, which is the model's own [s]; alpha is GRAMIAN_DAMPING's."""
 
 
-class Reduction:
+class SocketReduction:
     """A connector at a mesh, its segments and what they are judged by."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, case: ModelCase) -> None:
         self.case, self.field = case, exact_distance(case.connector)
         self.numerics = replace(case.numerics, segments=2, orders=None)
-        self.parts: list[list[tuple[LinearModel, Modes, NDArray[np.int64]]]] = []
+        self.parts: list[list[tuple[LinearModel, VibrationModes, NDArray[np.int64]]]] = []
         for prong in case.connector.prongs:
             models = segment_models(prong, case.connector, self.numerics)
             joints = coupling_nodes(models)
@@ -95,7 +95,7 @@ class Reduction:
 
 
 def basis_of(
-    model: LinearModel, modes: Modes, inputs: NDArray[np.int64], method: str, order: int, beta: float
+    model: LinearModel, modes: VibrationModes, inputs: NDArray[np.int64], method: str, order: int, beta: float
 ) -> Basis:
     """A segment's basis of `order` columns for forces at the nodes `inputs`."""
     if method == BALANCED:
@@ -124,7 +124,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     rows: list[Row] = []
     for mesh in ("coarse",) if quick else ("coarse", "fine"):
         with progress.stage(f"{mesh} mesh: segments and their modes"):
-            reduction = Reduction(case_of("two-prong", mesh))
+            reduction = SocketReduction(case_of("two-prong", mesh))
         for orders in ORDERS[:1] if quick else ORDERS:
             for method in METHODS:
                 with progress.stage(f"{mesh} mesh, {method}, {orders}"):

@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.connectors import buckle, cap, lan, two_prong
-from palpo.physics.mesh.connectors.connector import Connector, Prong, with_true_corners
-from palpo.physics.mesh.connectors.registry import KINDS
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors import buckle, cap, lan, two_prong
+from palpo.physics.systems.snap.connectors.connector import Connector, Prong, with_true_corners
+from palpo.physics.systems.snap.connectors.registry import KINDS
 from palpo.physics.systems.snap.numerics import Numerics
 from palpo.studies.snap_fine_step import MILLISECOND, TOLERANCE, How, Reference
 
 AROUND = 96
 """Cells around the cap, the stopper's: their corners lie on the same meridians."""
 FINE = {
-    "two-prong": two_prong.Cells(5, 20, 5, 2, 3),
-    "lan": lan.Cells(4, 14, 4, 2, 4, 2, 3),
-    "cap": cap.Cells(6, 20, AROUND, 6, 4),
-    "buckle": buckle.Cells(4, 22, 4, 2, 3),
+    "two-prong": two_prong.TwoProngCells(5, 20, 5, 2, 3),
+    "lan": lan.LanCells(4, 14, 4, 2, 4, 2, 3),
+    "cap": cap.CapCells(6, 20, AROUND, 6, 4),
+    "buckle": buckle.BuckleCells(4, 22, 4, 2, 3),
 }
 """Cells of the references' meshes."""
 RINGS = {"cap": AROUND}

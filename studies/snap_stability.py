@@ -19,10 +19,10 @@ from scipy.sparse.linalg import spsolve
 
 from palpo.app.cli.progress import Progress
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody
-from palpo.physics.mesh.connectors.connector import Connector
+from palpo.physics.systems.snap.connectors.connector import Connector
 from palpo.physics.systems.snap.insertion import Series
 from palpo.studies.claims import Claim, at_most
+from palpo.studies.reference.passive_midpoint import CorotationalMidpoint, LinearBody
 from palpo.studies.snap_models import MODELS, SPEED, Row, build, case_of, columns, exact_distance, insert
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.linalg as la
 from numpy.typing import NDArray
 
-from palpo.physics.contact.midpoint import contact_problem
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import node_volumes, rest_stiffness
 from palpo.physics.mesh.generate import block
+from palpo.studies.reference.midpoint_problem import contact_problem
 
 Array = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from palpo.physics.mesh.cups import CUPS
 from palpo.physics.systems.suction.step import Suction
 from palpo.studies.claims import Claim, at_least, at_most, close_to
-from palpo.studies.suction_runs import CLEARANCE, THESIS, Floats, Trace, changes, lead, spread
+from palpo.studies.suction_runs import CLEARANCE, THESIS, Floats, RunTrace, changes, lead, spread
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 PRESSURES = (-5e3, -10e3, -15e3, -20e3)
@@ -35,7 +35,7 @@ SHAPES = {"A20": -6e3, "A30": -11e3}
 """Pressures of the static shapes [Pa], figure 5.4."""
 
 
-class Pull(NamedTuple):
+class ActivePull(NamedTuple):
     """One pull."""
 
     model: str
@@ -47,7 +47,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     """Forces over time and shapes as CSV and figures, and the claims."""
     resolution = 76 if quick else 576
     cases = [
-        Pull(*case) for case in product(MODELS[:1] if quick else MODELS, PRESSURES, (True, False))
+        ActivePull(*case) for case in product(MODELS[:1] if quick else MODELS, PRESSURES, (True, False))
         if not quick or case[1] in PRESSURES[1::2]
     ]  # fmt: skip
     traces = dict(zip(cases, spread(partial(pull, resolution), cases, "pulls", quick), strict=True))
@@ -72,12 +72,12 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(traces, shapes)
 
 
-def pull(resolution: int, case: Pull) -> Trace:
+def pull(resolution: int, case: ActivePull) -> RunTrace:
     """Down on the plane, pressure on, up until it has let go."""
     return lead(_changes(case, resolution, HEIGHT), after=_let_go)
 
 
-def _changes(case: Pull, resolution: int, height: float) -> list[str]:
+def _changes(case: ActivePull, resolution: int, height: float) -> list[str]:
     low = -CLEARANCE - DEPTH
     path = [(0.0, 0.0), (TOUCHED, low), (PULLED, low), (PULLED + (height - low) / SPEED, height)]
     table = f"[[0, 0], [{TOUCHED!r}, 0], [{DRAWN!r}, {case.pressure!r}]]"
@@ -103,16 +103,16 @@ def shape(resolution: int, item: tuple[str, float]) -> tuple[Floats, Floats]:
         seen["after"] = body.x.copy()
         return suction.time > PULLED - suction.h
 
-    lead(_changes(Pull(model, pressure, True), resolution, HEIGHT), after=look)
+    lead(_changes(ActivePull(model, pressure, True), resolution, HEIGHT), after=look)
     return seen["before"], seen["after"]
 
 
-def detach_force(trace: Trace) -> float:
+def detach_force(trace: RunTrace) -> float:
     """Largest holding force of the pull [N], without the cup's weight."""
     return float(trace.hold[trace.time > PULLED].max() - trace.hold[0])
 
 
-def jump(trace: Trace) -> float:
+def jump(trace: RunTrace) -> float:
     """Largest second difference of the force before its peak, over the peak."""
     f = trace.hold[trace.time > PULLED + 0.05]
     f = f[: int(f.argmax()) - 1]
@@ -124,7 +124,7 @@ def ideal(model: str, pressure: float) -> float:
     return abs(pressure) * np.pi * CUPS[model].shape.inner ** 2
 
 
-def _row(case: Pull, trace: Trace) -> dict[str, object]:
+def _row(case: ActivePull, trace: RunTrace) -> dict[str, object]:
     return {
         **case._asdict(),
         "force_N": detach_force(trace),
@@ -134,7 +134,9 @@ def _row(case: Pull, trace: Trace) -> dict[str, object]:
     }
 
 
-def claims_of(traces: Mapping[Pull, Trace], shapes: Mapping[str, tuple[Floats, Floats]]) -> list[Claim]:
+def claims_of(
+    traces: Mapping[ActivePull, RunTrace], shapes: Mapping[str, tuple[Floats, Floats]]
+) -> list[Claim]:
     """The verdict."""
     claims = []
     for model in dict.fromkeys(case.model for case in traces):
@@ -178,7 +180,7 @@ def claims_of(traces: Mapping[Pull, Trace], shapes: Mapping[str, tuple[Floats, F
     return claims
 
 
-def _draw(figure: Figure, traces: Mapping[Pull, Trace]) -> None:
+def _draw(figure: Figure, traces: Mapping[ActivePull, RunTrace]) -> None:
     models = list(dict.fromkeys(case.model for case in traces))
     axes = figure.subplots(len(models), 2, sharex=True, sharey="row", squeeze=False)
     colours = [COLOURS[name] for name in ("low", "krylov", "extrapolated", "paper")]

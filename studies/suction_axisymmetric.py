@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
 from palpo.physics.suction.pull_off import HIGHEST, PULL_STEP, Handling, pull_off
-from palpo.physics.suction.roughness import Seal, Surface, seal_of
-from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, State, WalledCup
+from palpo.physics.suction.roughness import RoughSurface, SealTable, seal_of
+from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, CupEquilibrium, WalledCup
 from palpo.studies.claims import Line, Reported, at_least, at_most, close_to
 from palpo.studies.suction_runs import GRAVITY, PUSH, THESIS, spread
 from palpo.studies.tables import COLOURS, save_figure, write_csv
@@ -44,7 +44,7 @@ WAVES = 50.0
 """Longest wavelength of a wall over its roughness, as of sandblasted plates."""
 
 
-class Case(NamedTuple):
+class RevolvedCase(NamedTuple):
     """What is pulled off the wall."""
 
     cup: str
@@ -57,14 +57,14 @@ class Case(NamedTuple):
     pull_step: float = PULL_STEP  # [m]
 
 
-class Pull(NamedTuple):
+class RevolvedPull(NamedTuple):
     """A cup pushed, sealed and pulled until it lets go: its states while it is pulled."""
 
-    case: Case
-    states: list[State]
+    case: RevolvedCase
+    states: list[CupEquilibrium]
 
     @property
-    def limit(self) -> State:
+    def limit(self) -> CupEquilibrium:
         """The state with the largest force."""
         return max(self.states, key=lambda state: state.force)
 
@@ -75,12 +75,12 @@ class Pull(NamedTuple):
 
 
 @cache
-def _seal(cup: str, rms: float) -> Seal | None:
+def _seal(cup: str, rms: float) -> SealTable | None:
     modulus = CUPS[cup].youngs_modulus / (1 - POISSON_RATIO**2)
-    return seal_of(Surface(rms, WAVES * rms), modulus) if rms else None
+    return seal_of(RoughSurface(rms, WAVES * rms), modulus) if rms else None
 
 
-def walled(case: Case) -> WalledCup:
+def walled(case: RevolvedCase) -> WalledCup:
     """The case's cup, at rest over the wall."""
     design = CUPS[case.cup]
     return WalledCup(
@@ -88,12 +88,12 @@ def walled(case: Case) -> WalledCup:
     )
 
 
-def pull(case: Case) -> Pull:
+def pull(case: RevolvedCase) -> RevolvedPull:
     """Push a cup, and pull it until there is no equilibrium."""
-    return Pull(case, pull_off(walled(case), Handling(case.push, case.largest, case.pull_step)))
+    return RevolvedPull(case, pull_off(walled(case), Handling(case.push, case.largest, case.pull_step)))
 
 
-def linear_limit(case: Case) -> float:
+def linear_limit(case: RevolvedCase) -> float:
     """The bonded limit for small motions [kg]: with push s, stiffness k, alpha = dV/ds, c = -dV/dp, area A
 
         m g = A k s / (k (V0 / P0 + c) / alpha - (A - alpha)),
@@ -113,9 +113,9 @@ def linear_limit(case: Case) -> float:
     return float(area * stiffness * case.push / (air - (area - alpha)) / GRAVITY)
 
 
-def own_pressure(cup: str) -> tuple[float, State]:
+def own_pressure(cup: str) -> tuple[float, CupEquilibrium]:
     """What a cup's rim bears over the atmosphere [Pa] after PUSH with its air free to go; its state then."""
-    walled_cup = walled(Case(cup, PUSH, 0.6))
+    walled_cup = walled(RevolvedCase(cup, PUSH, 0.6))
     for k in range(1, 11):
         state = walled_cup.step(-PUSH * k / 10, 0.0, 0.0)
     return walled_cup.largest_pressure(-PUSH, HIGHEST), state
@@ -123,13 +123,15 @@ def own_pressure(cup: str) -> tuple[float, State]:
 
 def run(out: Path, quick: bool) -> list[Line]:
     """Limits as CSV, hold curves and maps, and the verdict."""
-    bonded = [Case(cup, PUSH) for cup in ("small", "large")]
-    depths = [Case("small", push) for push in (SHALLOW, DEEP)]
-    finer = [Case("small", PUSH, finer=2)]
+    bonded = [RevolvedCase(cup, PUSH) for cup in ("small", "large")]
+    depths = [RevolvedCase("small", push) for push in (SHALLOW, DEEP)]
+    finer = [RevolvedCase("small", PUSH, finer=2)]
     mus = (0.6,) if quick else (0.0, 0.3, 0.6, 1.0, 2.0)
-    sliding = [Case("small", PUSH, mu, sealing) for mu, sealing in product(mus, SEALINGS)]
-    pushed = [] if quick else [Case("small", push, 0.6, SEALINGS[-1]) for push in (SHALLOW, 3e-4, DEEP)]
-    rough = [Case("small", PUSH, rms=rms, largest=np.inf) for rms in (SMOOTH, ROUGH)]
+    sliding = [RevolvedCase("small", PUSH, mu, sealing) for mu, sealing in product(mus, SEALINGS)]
+    pushed = (
+        [] if quick else [RevolvedCase("small", push, 0.6, SEALINGS[-1]) for push in (SHALLOW, 3e-4, DEEP)]
+    )
+    rough = [RevolvedCase("small", PUSH, rms=rms, largest=np.inf) for rms in (SMOOTH, ROUGH)]
     squares = [square for square in map_cases() if not quick or square.mu == BONDED]
     cases = list(dict.fromkeys([*bonded, *depths, *finer, *sliding, *pushed, *rough, *squares]))
     pulls = dict(zip(cases, spread(pull, cases, "pulled off the wall", quick), strict=True))
@@ -149,17 +151,17 @@ def run(out: Path, quick: bool) -> list[Line]:
     ]  # fmt: skip
 
 
-def map_cases() -> list[Case]:
+def map_cases() -> list[RevolvedCase]:
     """Both cups of figure 5.14 over mu, by what is airtight and by what their rims bear while pushed."""
     columns = [(sealing, 0.0, 0.0) for sealing in SEALINGS]
     columns += [(AIRTIGHT, GIVEN, 0.0), (AIRTIGHT, np.inf, 0.0), (AIRTIGHT, np.inf, ROUGH)]
     return [
-        Case(cup, PUSH, mu, sealing, 1, largest, rms, COARSE)
+        RevolvedCase(cup, PUSH, mu, sealing, 1, largest, rms, COARSE)
         for cup, mu, (sealing, largest, rms) in product(("small", "large"), FRICTIONS, columns)
     ]
 
 
-def _borne_lines(borne: dict[str, tuple[float, State]]) -> list[Line]:
+def _borne_lines(borne: dict[str, tuple[float, CupEquilibrium]]) -> list[Line]:
     return [
         Reported(
             f"largest pressure that the {cup} cup's rim bears at {1e3 * PUSH:g} mm", pressure, "Pa",
@@ -169,7 +171,7 @@ def _borne_lines(borne: dict[str, tuple[float, State]]) -> list[Line]:
     ]  # fmt: skip
 
 
-def _rough_lines(pulls: dict[Case, Pull], rough: list[Case]) -> list[Line]:
+def _rough_lines(pulls: dict[RevolvedCase, RevolvedPull], rough: list[RevolvedCase]) -> list[Line]:
     return [
         Reported(
             f"small cup bonded on a wall of {1e6 * case.rms:g} um rms, sealed by flow",
@@ -180,7 +182,7 @@ def _rough_lines(pulls: dict[Case, Pull], rough: list[Case]) -> list[Line]:
     ]  # fmt: skip
 
 
-def _row(p: Pull) -> dict[str, float | str | bool]:
+def _row(p: RevolvedPull) -> dict[str, float | str | bool]:
     at = p.limit
     return p.case._asdict() | {
         "limit_kg": p.mass, "height_m": at.height, "suction_Pa": at.suction, "rim_N": at.pressed,
@@ -189,7 +191,10 @@ def _row(p: Pull) -> dict[str, float | str | bool]:
 
 
 def _bonded_claims(
-    pulls: dict[Case, Pull], bonded: list[Case], finer: Case, estimates: dict[Case, float]
+    pulls: dict[RevolvedCase, RevolvedPull],
+    bonded: list[RevolvedCase],
+    finer: RevolvedCase,
+    estimates: dict[RevolvedCase, float],
 ) -> list[Line]:
     small, large = (pulls[case].mass for case in bonded)
     shown = f"{THESIS}, figure 5.14, {1e3 * PUSH:g} mm"
@@ -202,8 +207,10 @@ def _bonded_claims(
             "the mesh does not decide it",
         ),
     ]  # fmt: skip
-    shallow = Case("small", SHALLOW)
-    per_mm = {case: pulls[case].mass / case.push for case in (shallow, bonded[0], Case("small", DEEP))}
+    shallow = RevolvedCase("small", SHALLOW)
+    per_mm = {
+        case: pulls[case].mass / case.push for case in (shallow, bonded[0], RevolvedCase("small", DEEP))
+    }
     lines += [
         Reported(
             f"bonded limit of the {case.cup} cup for small motions at {1e3 * case.push:g} mm",
@@ -218,7 +225,7 @@ def _bonded_claims(
     return lines
 
 
-def _sliding_lines(pulls: dict[Case, Pull], sliding: list[Case]) -> list[Line]:
+def _sliding_lines(pulls: dict[RevolvedCase, RevolvedPull], sliding: list[RevolvedCase]) -> list[Line]:
     return [
         Reported(
             f"small cup, {1e3 * case.push:g} mm, mu {case.mu:g}, airtight to {1e3 * case.sealing:g} mm",
@@ -230,16 +237,16 @@ def _sliding_lines(pulls: dict[Case, Pull], sliding: list[Case]) -> list[Line]:
     ]  # fmt: skip
 
 
-def _draw_hold(figure: Figure, pulls: dict[Case, Pull]) -> None:
+def _draw_hold(figure: Figure, pulls: dict[RevolvedCase, RevolvedPull]) -> None:
     left, right = figure.subplots(1, 2)
-    for case in (Case("small", PUSH), Case("large", PUSH)):
+    for case in (RevolvedCase("small", PUSH), RevolvedCase("large", PUSH)):
         _curve(left, pulls[case], case.cup)
     for mass in (50, 100, 200):
         left.axhline(mass, color=COLOURS["faint"], lw=0.8, ls=":")
     for width, sealing in zip((3.4, 2.2, 1.2), SEALINGS[::-1], strict=True):
-        p = pulls[Case("small", PUSH, 0.6, sealing)]
+        p = pulls[RevolvedCase("small", PUSH, 0.6, sealing)]
         _curve(right, p, f"mu 0.6, airtight to {1e3 * sealing:g} mm", lw=width)
-    _curve(right, pulls[Case("small", PUSH)], "bonded", color=COLOURS["monolithic"])
+    _curve(right, pulls[RevolvedCase("small", PUSH)], "bonded", color=COLOURS["monolithic"])
     for axes, title in ((left, "Rim bonded"), (right, "Small cup, rim free to slide")):
         axes.set(
             title=f"{title}, {1e3 * PUSH:g} mm of push", xlabel="stem over the wall [mm]", ylabel="holds [g]"
@@ -247,12 +254,12 @@ def _draw_hold(figure: Figure, pulls: dict[Case, Pull]) -> None:
         axes.legend(fontsize=8)
 
 
-def _curve(axes: Axes, p: Pull, label: str, **look: Any) -> None:
+def _curve(axes: Axes, p: RevolvedPull, label: str, **look: Any) -> None:
     height, held = [1e3 * s.height for s in p.states], [1e3 * s.force / GRAVITY for s in p.states]
     axes.plot(height, held, label=label, marker="o", markevery=[-1], ms=5, **look)
 
 
-def _draw_map(figure: Figure, pulls: dict[Case, Pull]) -> None:
+def _draw_map(figure: Figure, pulls: dict[RevolvedCase, RevolvedPull]) -> None:
     """The limit over mu and the two ways to seal; the thesis's points beside each."""
     grid = figure.subplots(2, 2, sharex="col")
     flow = f"{1e6 * ROUGH:g} um wall,\nflow"

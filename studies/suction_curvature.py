@@ -19,7 +19,7 @@ from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.suction_runs import (
     PUSH,
     THESIS,
-    Trace,
+    RunTrace,
     changes,
     largest,
     lead,
@@ -41,7 +41,7 @@ LEAST = 0.01
 """Height [m] that counts as lifted, a third of the hand's."""
 
 
-class Setting(NamedTuple):
+class CurvatureSetting(NamedTuple):
     """What decides beside the push and the shape; the scenes' own by default."""
 
     mu: float = 0.6
@@ -49,10 +49,10 @@ class Setting(NamedTuple):
     largest: float = 102e3  # [Pa]
 
 
-OWN = Setting()
+OWN = CurvatureSetting()
 
 
-def settings() -> list[Setting]:
+def settings() -> list[CurvatureSetting]:
     """Of the map: one changed at a time."""
     changed = [
         *(OWN._replace(sealing=sealing) for sealing in SEALINGS),
@@ -109,13 +109,13 @@ def _map(out: Path) -> None:
     save_figure(out / "map.png", 3.6, partial(_draw_map, outcome=outcome))
 
 
-def lifted_under(resolution: int, case: tuple[float, float, Setting]) -> bool:
+def lifted_under(resolution: int, case: tuple[float, float, CurvatureSetting]) -> bool:
     """Whether the half cylinder ends lifted."""
     depth, flatness, setting = case
     return lifted(lift(resolution, (depth, flatness), setting), LEAST)
 
 
-def lift(resolution: int, case: tuple[float, float], setting: Setting = OWN) -> Trace:
+def lift(resolution: int, case: tuple[float, float], setting: CurvatureSetting = OWN) -> RunTrace:
     """The small cup presses a half cylinder by a depth [m], and lifts; the cylinder's flatness."""
     depth, flatness = case
     path = press_and_lift(depth, height=0.03)
@@ -133,7 +133,7 @@ def half_cylinder(flatness: float) -> str:
     )
 
 
-def claims_of(traces: dict[tuple[float, float], Trace]) -> list[Claim]:
+def claims_of(traces: dict[tuple[float, float], RunTrace]) -> list[Claim]:
     """The verdict."""
     claims = []
     for (depth, flatness), trace in traces.items():
@@ -166,7 +166,7 @@ def claims_of(traces: dict[tuple[float, float], Trace]) -> list[Claim]:
     return claims
 
 
-def _draw(figure: Figure, traces: dict[tuple[float, float], Trace], shown: dict[float, Trace]) -> None:
+def _draw(figure: Figure, traces: dict[tuple[float, float], RunTrace], shown: dict[float, RunTrace]) -> None:
     axes = figure.subplot_mosaic([["height", "map"], ["pressure", "map"]], width_ratios=(1.6, 1.0))
     for k, (flatness, trace) in enumerate(shown.items()):
         share = k / max(1, len(shown) - 1)
@@ -191,7 +191,7 @@ def _draw(figure: Figure, traces: dict[tuple[float, float], Trace], shown: dict[
     axes["map"].margins(0.15)
 
 
-def _draw_map(figure: Figure, outcome: dict[tuple[float, Setting], bool]) -> None:
+def _draw_map(figure: Figure, outcome: dict[tuple[float, CurvatureSetting], bool]) -> None:
     """Each setting's axis; filled circles lifted, crosses not; the thesis's outcome as rings around those."""
     panels = (
         ("sealing", "gap that counts as airtight [mm]", SEALINGS, 1e3),

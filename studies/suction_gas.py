@@ -26,7 +26,7 @@ from palpo.studies.suction_runs import (
     PUSH,
     SCENE,
     THESIS,
-    Trace,
+    RunTrace,
     changes,
     lead,
     press_and_lift,
@@ -67,12 +67,12 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return [*claims_of(shown), *step_claims(flowing, errors)]
 
 
-def _lead(resolution: int, case: tuple[float, str]) -> Trace:
+def _lead(resolution: int, case: tuple[float, str]) -> RunTrace:
     hz, gas = case
     return lead(changes("small", resolution, press_and_lift(PUSH), rigid_cube(MASS), hz=hz, more=[gas]))
 
 
-def _errors(trace: Trace) -> dict[str, float]:
+def _errors(trace: RunTrace) -> dict[str, float]:
     """From the touch on; of the steps before, what is missed while the border crosses, and what is felt."""
     missed, felt = np.nan_to_num(trace.geometric[:-1]), np.abs(np.nan_to_num(trace.pressure[1:]))
     closing = trace.time[:-1] <= TOUCH
@@ -86,7 +86,7 @@ def _errors(trace: Trace) -> dict[str, float]:
     }
 
 
-def claims_of(trace: Trace) -> list[Claim]:
+def claims_of(trace: RunTrace) -> list[Claim]:
     """The verdict on the airtight rim, at the thesis's step."""
     gas = load_scene(SCENE, [AIRTIGHT]).gas
     tight = gas.max_pressure - gas.atmosphere
@@ -127,7 +127,9 @@ def claims_of(trace: Trace) -> list[Claim]:
     ]  # fmt: skip
 
 
-def step_claims(flowing: Mapping[float, Trace], errors: Mapping[float, Mapping[str, float]]) -> list[Claim]:
+def step_claims(
+    flowing: Mapping[float, RunTrace], errors: Mapping[float, Mapping[str, float]]
+) -> list[Claim]:
     """The verdict on steps with the flow under the rim computed."""
     steps = 1.0 / np.array(list(flowing))
     orders = [
@@ -160,7 +162,7 @@ def step_claims(flowing: Mapping[float, Trace], errors: Mapping[float, Mapping[s
     return claims
 
 
-def _draw(figure: Figure, trace: Trace) -> None:
+def _draw(figure: Figure, trace: RunTrace) -> None:
     axes = figure.subplots(4, 1, sharex=True)
     seen = np.isfinite(trace.pressure)
     times = [trace.time[np.flatnonzero(np.diff(trace.height) > 1e-9)[0]]]
@@ -181,7 +183,7 @@ def _draw(figure: Figure, trace: Trace) -> None:
     axes[0].set_title("pressed on  |  pulled  |  lifted", loc="left", fontsize=9.5)
 
 
-def _draw_errors(figure: Figure, errors: Mapping[float, Mapping[str, float]], trace: Trace) -> None:
+def _draw_errors(figure: Figure, errors: Mapping[float, Mapping[str, float]], trace: RunTrace) -> None:
     left, right = figure.subplots(1, 2)
     steps = 1e3 / np.array(list(errors))
     for name, label, colour in (

@@ -32,7 +32,7 @@ hexahedra, held one that was 21 mm aside, so that pressing where it stands is en
 DOWN, STAY, UP, HOLD = range(4)
 
 
-class Led(gymnasium.Wrapper[Any, Any, Any, Any]):
+class LedCup(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A cup that a blind plan leads down and up, and an agent aside on its way down.
 
     The plan looks at the target's height alone: down, stay, up, hold. Actions (2,) are the environment's
@@ -85,4 +85,4 @@ def _away(seen: NDArray[np.float32]) -> float:
 
 def led(paid: bool = False) -> gymnasium.Env[Any, Any]:
     """One of them."""
-    return Led(SuctionEnv(overrides=FLAT), paid)
+    return LedCup(SuctionEnv(overrides=FLAT), paid)

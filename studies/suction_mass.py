@@ -26,7 +26,7 @@ from palpo.studies.suction_runs import (
     PUSH,
     RESOLUTIONS,
     THESIS,
-    Trace,
+    RunTrace,
     changes,
     lead,
     lifted,
@@ -159,7 +159,7 @@ def off_a_wall(resolution: int, mu: float) -> float:
     return float(hold.max() - hold[0]) / GRAVITY
 
 
-def lift(resolution: int, quick: bool, case: tuple[str, float]) -> Trace:
+def lift(resolution: int, quick: bool, case: tuple[str, float]) -> RunTrace:
     """A cup lifts a cube: 2 s down, 2 s pressed, 2 s up, as in the thesis; a third of that where quick."""
     cup, mass = case
     share = 0.2 if quick else 1.0
@@ -170,7 +170,7 @@ def lift(resolution: int, quick: bool, case: tuple[str, float]) -> Trace:
 
 
 def claims_of(
-    limits: dict[Point, float], traces: dict[tuple[str, float], Trace], resolution: int
+    limits: dict[Point, float], traces: dict[tuple[str, float], RunTrace], resolution: int
 ) -> list[Claim]:
     """The verdict."""
     claims = []
@@ -327,7 +327,7 @@ def _draw_seals(figure: Figure, limits: dict[Point, float]) -> None:
         axes.grid(False)
 
 
-def _draw_forces(figure: Figure, traces: dict[tuple[str, float], Trace]) -> None:
+def _draw_forces(figure: Figure, traces: dict[tuple[str, float], RunTrace]) -> None:
     axes = figure.subplots(2, 1, sharex=True)
     for ax, cup in zip(axes, CUPS, strict=True):
         for k, mass in enumerate(MASSES):

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, CupShape
-from palpo.physics.suction.hold_time import HeldCup, hold_time
-from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.walled_cup import ATMOSPHERE, BONDED, RT, Lost, WalledCup
 from palpo.studies.claims import Claim, Line
+from palpo.studies.reference.hold_time import HeldCup, hold_time
 from palpo.studies.suction_runs import PUSH, spread
 from palpo.studies.tables import write_csv
 
@@ -29,7 +29,7 @@ NITRILE = 55.0
 """Shore A of the common cup material, 50 to 60."""
 ON_STEEL = 0.5
 """mu of cups on dry metal and glass (Schmalz, theoretical holding force of a suction cup)."""
-SHEET = Surface(1e-6, 50e-6)
+SHEET = RoughSurface(1e-6, 50e-6)
 """What the cup is pulled off: cold-rolled sheet of Ra 0.8 um, 1 um rms for Gaussian heights. It hardly
 matters: no pump shuts so hard a rim, and the air's pressure falls all over what touches."""
 GRAIN = 68e-6
@@ -46,7 +46,7 @@ SUBSTRATES = (np.inf, 1e6, 1e5, 3e4)
 """Young's moduli of what a cup stands on [Pa]."""
 
 
-class Row(NamedTuple):
+class MeasuredRow(NamedTuple):
     """One measurement and what we have beside it."""
 
     name: str
@@ -66,7 +66,7 @@ def young_of_shore(shore: float) -> float:
 
 
 def pumped_force(
-    shape: CupShape, youngs_modulus: float, mu: float, suction: float, wall: Surface | None = None
+    shape: CupShape, youngs_modulus: float, mu: float, suction: float, wall: RoughSurface | None = None
 ) -> float:
     """Largest force [N] on the stem of a cup whose cavity is kept that far [Pa] below the atmosphere.
 
@@ -91,7 +91,7 @@ def pumped_force(
     return most
 
 
-def _data_sheet_row(item: tuple[float, float]) -> Row:
+def _data_sheet_row(item: tuple[float, float]) -> MeasuredRow:
     diameter, force = item
     scale = 0.5 * diameter / CUPS["small"].shape.inner
     small = CUPS["small"].shape
@@ -100,7 +100,7 @@ def _data_sheet_row(item: tuple[float, float]) -> Row:
     modulus = young_of_shore(NITRILE)
     ours = pumped_force(shape, modulus, ON_STEEL, PUMPED, SHEET)
     tight = pumped_force(shape, modulus, ON_STEEL, PUMPED)
-    return Row(
+    return MeasuredRow(
         f"holding force of a cup of {1e3 * diameter:g} mm effective at -60 kPa",
         "data sheets of flat cups, F = dp A_eff", force, "theoretical, rounded to 1 N", ours, "N", "10%",
         abs(ours - force) <= 0.1 * force,
@@ -110,12 +110,12 @@ def _data_sheet_row(item: tuple[float, float]) -> Row:
     )  # fmt: skip
 
 
-def sandpaper(grain: float) -> Surface:
+def sandpaper(grain: float) -> RoughSurface:
     """A wall of grains in a layer [m]: waves of two grains and shorter, a quarter of a grain rms."""
-    return Surface(0.25 * grain, 2.0 * grain)
+    return RoughSurface(0.25 * grain, 2.0 * grain)
 
 
-def clinging_time(modulus: float, stress: float, wall: Surface) -> float:
+def clinging_time(modulus: float, stress: float, wall: RoughSurface) -> float:
     """Seconds for which the disc holds that pull over its area [Pa], sealed at twice the suction it needs."""
     area = math.pi * (DISC.radius + DISC.rim) ** 2
     ring = area - math.pi * DISC.radius**2
@@ -124,30 +124,31 @@ def clinging_time(modulus: float, stress: float, wall: Surface) -> float:
     return hold_time(DISC, seal, stress * area, min(2.0 * needed, 0.9 * ATMOSPHERE), RT)
 
 
-def _sandoval_rows() -> list[Row]:
+def _sandoval_rows() -> list[MeasuredRow]:
     source = "Sandoval et al., Bioinspir. Biomim. 14 (2019) 066016"
     wall = sandpaper(GRAIN)
     soft, hard = (clinging_time(e, CLINGING, wall) for e in (SOFT_LAYER, COMMERCIAL))
     return [
-        Row(
+        MeasuredRow(
             "bioinspired disc with a soft layer holds 10.1 kPa on grain of 68 um, in air: for how long",
             source, PULLING, "10.1 +- 0.3 kPa", soft, "s", f"at least a pull's {PULLING:g} s",
             soft >= PULLING,
             "leak of a disc of 38 mm, Ecoflex 00-30, on waves of two grains, a quarter of a grain rms; "
             "without adhesion, which draws so soft a layer into valleys, and without its slits",
         ),
-        Row(
+        MeasuredRow(
             "commercial cup there: for how long it would hold a tenth of that",
             source, 0.0, "no significant adhesion",
             clinging_time(COMMERCIAL, 0.1 * CLINGING, wall), "s", f"less than a pull's {PULLING:g} s",
             clinging_time(COMMERCIAL, 0.1 * CLINGING, wall) < PULLING,
             f"the same disc of Shore A 55; at 10.1 kPa it would hold {hard:.2g} s",
         ),
-        Row(
+        MeasuredRow(
             "commercial cup on sandpaper of Ra 15 um: for how long it would hold 1 kPa",
             "Wainwright et al., Biol. Lett. 9 (2013) 20130234", 0.0, "adheres to the smoothest only",
-            clinging_time(COMMERCIAL, 1e3, Surface(19e-6, 152e-6)), "s", f"less than a pull's {PULLING:g} s",
-            clinging_time(COMMERCIAL, 1e3, Surface(19e-6, 152e-6)) < PULLING,
+            clinging_time(COMMERCIAL, 1e3, RoughSurface(19e-6, 152e-6)), "s",
+            f"less than a pull's {PULLING:g} s",
+            clinging_time(COMMERCIAL, 1e3, RoughSurface(19e-6, 152e-6)) < PULLING,
             "rms 1.25 Ra as of Gaussian heights, waves of eight times that",
         ),
     ]  # fmt: skip
@@ -173,9 +174,9 @@ def limit_on(youngs_modulus: float) -> float:
     return float(area * stiffness * PUSH / (air - (area - alpha)))
 
 
-def _substrate_row() -> Row:
+def _substrate_row() -> MeasuredRow:
     limits = [limit_on(e) for e in SUBSTRATES]
-    return Row(
+    return MeasuredRow(
         "least loss of hold from one substrate to a softer one (rigid, 1 MPa, 100 kPa, 30 kPa)",
         "Huie & Summers, J. Exp. Biol. 225 (2022) jeb243773", 0.0, "all cups hold less on softer ones",
         100.0 * float(np.min(-np.diff(limits) / limits[:-1])), "%", "above 0",
@@ -184,7 +185,7 @@ def _substrate_row() -> Row:
     )  # fmt: skip
 
 
-def _pad_rows() -> list[Row]:
+def _pad_rows() -> list[MeasuredRow]:
     forces = {216e2: 5.15, 480e2: 4.5, 900e2: 1.6}
     first = 216e2
     area = math.pi * 37.5e-3**2
@@ -197,7 +198,7 @@ def _pad_rows() -> list[Row]:
     for p in (480e2, 900e2):
         measured, ours = forces[p] / forces[first], (ATMOSPHERE - p) / (ATMOSPHERE - first)
         rows.append(
-            Row(
+            MeasuredRow(
                 f"75 mm pad: pull-off at {1e-2 * p:g} hPa over that at 216 hPa", "no source was found again",
                 measured, "not given", ours, "", "20%", abs(ours - measured) <= 0.2 * measured, why,
             )
@@ -205,17 +206,17 @@ def _pad_rows() -> list[Row]:
     return rows
 
 
-def _lifetime_row() -> Row:
-    return Row(
+def _lifetime_row() -> MeasuredRow:
+    return MeasuredRow(
         "lifetime against load of soft PVC cups on sandblasted PMMA",
         "Tiwari & Persson, Soft Matter 15 (2019) 9482", math.nan, "a figure of points", math.nan, "s",
         "a factor of 2", False,
         "not compared: the times are printed as points of a figure, which was not at hand. The leak is "
-        "theirs (palpo.physics.suction.hold_time), which they found to agree above 1 um rms",
+        "theirs (palpo.studies.reference.hold_time), which they found to agree above 1 um rms",
     )  # fmt: skip
 
 
-def rows(quick: bool) -> list[Row]:
+def rows(quick: bool) -> list[MeasuredRow]:
     """The table."""
     sheets = list(DATA_SHEET.items())[1:2] if quick else list(DATA_SHEET.items())
     found = spread(partial(_data_sheet_row), sheets, "pumped cups pulled off", quick=True)

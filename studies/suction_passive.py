@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from palpo.physics.mesh.cups import CUPS
 from palpo.physics.systems.suction.step import Suction
 from palpo.studies.claims import Claim, at_least, at_most
-from palpo.studies.suction_runs import CLEARANCE, THESIS, Trace, changes, largest, lead, spread
+from palpo.studies.suction_runs import CLEARANCE, THESIS, RunTrace, changes, largest, lead, spread
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
 MODELS = ("S10", "S20", "S30", "B20")
@@ -71,7 +71,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(traces)
 
 
-def pull(resolution: int, case: tuple[str, float]) -> Trace:
+def pull(resolution: int, case: tuple[str, float]) -> RunTrace:
     """Down until the roof is pressed on the pipe's crown, a pause, and up until it has let go."""
     model, pipe = case
     low = -CLEARANCE - CUPS[model].shape.height - OVER
@@ -90,12 +90,12 @@ def pull(resolution: int, case: tuple[str, float]) -> Trace:
     return lead(changes(model, resolution, path, partner), after=let_go)
 
 
-def detach_force(trace: Trace) -> float:
+def detach_force(trace: RunTrace) -> float:
     """Largest pull [N], without the cup's weight."""
     return float(trace.hold.max() - trace.hold[0])
 
 
-def claims_of(traces: dict[tuple[str, float], Trace]) -> list[Claim]:
+def claims_of(traces: dict[tuple[str, float], RunTrace]) -> list[Claim]:
     """The verdict."""
     claims = []
     widest = max(pipe for _, pipe in traces)
@@ -137,7 +137,7 @@ def claims_of(traces: dict[tuple[str, float], Trace]) -> list[Claim]:
     return claims
 
 
-def _draw(figure: Figure, traces: dict[tuple[str, float], Trace]) -> None:
+def _draw(figure: Figure, traces: dict[tuple[str, float], RunTrace]) -> None:
     models = list(dict.fromkeys(model for model, _ in traces))
     axes = figure.subplots(-(-len(models) // 2), 2, sharex=True, squeeze=False).ravel()
     colours = [COLOURS[name] for name in ("paper", "extrapolated", "low", "krylov")]
@@ -153,7 +153,7 @@ def _draw(figure: Figure, traces: dict[tuple[str, float], Trace]) -> None:
     axes[0].legend(fontsize=8, title="pipe", title_fontsize=8)
 
 
-def _draw_trend(figure: Figure, traces: dict[tuple[str, float], Trace]) -> None:
+def _draw_trend(figure: Figure, traces: dict[tuple[str, float], RunTrace]) -> None:
     ax = figure.subplots()
     for model in dict.fromkeys(model for model, _ in traces):
         own = [(2.0 / pipe, detach_force(trace)) for (name, pipe), trace in traces.items() if name == model]

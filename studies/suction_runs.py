@@ -44,7 +44,7 @@ AIRTIGHT = 'gas={kind="airtight"}'
 """The thesis's own method, which the studies of its figures hold against them unless they say otherwise."""
 
 
-class Trace(NamedTuple):
+class RunTrace(NamedTuple):
     """What a run keeps of each of its n steps, each (n,)."""
 
     time: Floats  # [s], at the step's end
@@ -119,7 +119,7 @@ def lead(
     overrides: Sequence[str],
     before: Callable[[Suction], None] | None = None,
     after: Callable[[Suction], bool] | None = None,
-) -> Trace:
+) -> RunTrace:
     """The scene along the whole of its cup's path.
 
     before: called ahead of each step. after: called behind it; the run ends where it says so.
@@ -164,7 +164,7 @@ def lead(
             break
     # what a step leaves is what the next one finds
     columns = [*np.array(kept).T, np.append(geometric[1:], np.nan)]
-    return Trace._make(columns)
+    return RunTrace._make(columns)
 
 
 def overall(spec: SuctionScene) -> float:
@@ -191,7 +191,7 @@ def partner_height(suction: Suction) -> float:
     return float(suction.partner.body.x[:, 1].mean())  # type: ignore[attr-defined]
 
 
-def lifted(trace: Trace, least: float = 0.01) -> bool:
+def lifted(trace: RunTrace, least: float = 0.01) -> bool:
     """Whether the partner ends at least that high [m] over where it stood."""
     return bool(trace.partner[-1] > least)
 

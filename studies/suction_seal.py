@@ -48,7 +48,7 @@ RESOLUTION = 576
 """Mesh of the cups: coarser ones have too few cells around to follow a curved partner."""
 
 
-class Surfaces(NamedTuple):
+class RoughPair(NamedTuple):
     """What cup and partner are like: rms height [m], and mu."""
 
     rms: float
@@ -71,7 +71,7 @@ class Lift(NamedTuple):
         return PUSH if self.figure == "5.14" else LIFTING
 
 
-class Outcome(NamedTuple):
+class LiftOutcome(NamedTuple):
     """How a lift went."""
 
     lifted: bool
@@ -117,8 +117,8 @@ def run(out: Path, quick: bool) -> list[Line]:
     chosen = [
         lift for lift in lifts() if not quick or (lift.figure == "5.14" and lift.what.startswith("small"))
     ]
-    columns = [Surfaces(rms) for rms in ROUGHNESSES] + [Surfaces(MILLED, mu) for mu in FRICTIONS]
-    cases = list(product([Surfaces(MILLED)] if quick else columns, chosen))
+    columns = [RoughPair(rms) for rms in ROUGHNESSES] + [RoughPair(MILLED, mu) for mu in FRICTIONS]
+    cases = list(product([RoughPair(MILLED)] if quick else columns, chosen))
     work = partial(tried, 76 if quick else RESOLUTION, quick)
     found = dict(zip(cases, spread(work, cases, "lifts", quick), strict=True))
     write_csv(
@@ -140,7 +140,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     return claims_of(found)
 
 
-def tried(resolution: int, quick: bool, case: tuple[Surfaces, Lift]) -> Outcome:
+def tried(resolution: int, quick: bool, case: tuple[RoughPair, Lift]) -> LiftOutcome:
     """Pressed, lifted, and held for half a second."""
     surfaces, lift = case
     share = 0.5 if quick else 1.0
@@ -158,10 +158,10 @@ def tried(resolution: int, quick: bool, case: tuple[Surfaces, Lift]) -> Outcome:
     overrides = changes(lift.cup, resolution, path, lift.partner, mu=surfaces.mu, x=lift.x, more=[seal])
     trace = lead(overrides, after=watch)
     high = float(np.nanmax(trace.pressure)) if np.isfinite(trace.pressure).any() else 0.0
-    return Outcome(lifted(trace), float(trace.partner.max()), best[0], best[1], high)
+    return LiftOutcome(lifted(trace), float(trace.partner.max()), best[0], best[1], high)
 
 
-def claims_of(found: dict[tuple[Surfaces, Lift], Outcome]) -> list[Line]:
+def claims_of(found: dict[tuple[RoughPair, Lift], LiftOutcome]) -> list[Line]:
     """Each lift: on how many of the surfaces it comes out as in the thesis, and what decides."""
     lines: list[Line] = []
     for lift in dict.fromkeys(lift for _, lift in found):
@@ -184,11 +184,11 @@ def claims_of(found: dict[tuple[Surfaces, Lift], Outcome]) -> list[Line]:
     return lines
 
 
-def _named(surfaces: Surfaces) -> str:
+def _named(surfaces: RoughPair) -> str:
     return f"{1e6 * surfaces.rms:g} um rms, mu {surfaces.mu:g}"
 
 
-def _draw(figure: Figure, found: dict[tuple[Surfaces, Lift], Outcome]) -> None:
+def _draw(figure: Figure, found: dict[tuple[RoughPair, Lift], LiftOutcome]) -> None:
     axes = figure.subplots()
     names = list(dict.fromkeys(lift for _, lift in found))
     columns = list(dict.fromkeys(surfaces for surfaces, _ in found))

@@ -18,7 +18,7 @@ from palpo.studies.suction_runs import (
     BLOCK,
     PUSH,
     THESIS,
-    Trace,
+    RunTrace,
     changes,
     largest,
     lead,
@@ -41,7 +41,7 @@ LEAST = 0.01
 """Height [m] that counts as lifted, a third of the hand's."""
 
 
-class Case(NamedTuple):
+class ShapeCase(NamedTuple):
     """A cup, its push [m] and the largest pressure of its air [Pa] over the atmosphere."""
 
     cup: str
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 def run(out: Path, quick: bool) -> list[Claim]:
     """Heights over time and outcomes as CSV and figure, and the claims."""
     cases = [
-        Case(*case)
+        ShapeCase(*case)
         for case in product(SHAPES, (PUSH,) if quick else DEPTHS, (EXCESS,) if quick else EXCESSES)
     ]
     work = partial(lift, 76 if quick else 576, quick)
@@ -70,7 +70,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
             for case, trace in traces.items()
         ],
     )
-    shown = {cup: traces[Case(cup, PUSH, EXCESS)] for cup in SHAPES}
+    shown = {cup: traces[ShapeCase(cup, PUSH, EXCESS)] for cup in SHAPES}
     write_csv(
         out / "series.csv", [{"cup": cup, **row} for cup, trace in shown.items() for row in trace.table()]
     )
@@ -78,7 +78,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(traces)
 
 
-def lift(resolution: int, quick: bool, case: Case) -> Trace:
+def lift(resolution: int, quick: bool, case: ShapeCase) -> RunTrace:
     """A cup presses a soft cube, and lifts."""
     share = 0.5 if quick else 1.0
     path = press_and_lift(
@@ -88,7 +88,7 @@ def lift(resolution: int, quick: bool, case: Case) -> Trace:
     return lead(changes(case.cup, resolution, path, soft_cube(BLOCK), more=[gas]))
 
 
-def claims_of(traces: dict[Case, Trace]) -> list[Claim]:
+def claims_of(traces: dict[ShapeCase, RunTrace]) -> list[Claim]:
     """The verdict."""
     claims = []
     for cup in SHAPES:
@@ -97,7 +97,7 @@ def claims_of(traces: dict[Case, Trace]) -> list[Claim]:
         claims.append(
             check(
                 f"{cup} cup at {1e3 * PUSH:g} mm of push: height of the cube at the end",
-                1e3 * float(traces[Case(cup, PUSH, EXCESS)].partner[-1]), 1e3 * LEAST, "mm",
+                1e3 * float(traces[ShapeCase(cup, PUSH, EXCESS)].partner[-1]), 1e3 * LEAST, "mm",
                 f"{THESIS}, figure 5.13: {'lifts' if wanted else 'no large sealed cavity'}",
             )
         )  # fmt: skip
@@ -114,7 +114,7 @@ def claims_of(traces: dict[Case, Trace]) -> list[Claim]:
     return claims
 
 
-def _draw(figure: Figure, traces: dict[Case, Trace], shown: dict[str, Trace]) -> None:
+def _draw(figure: Figure, traces: dict[ShapeCase, RunTrace], shown: dict[str, RunTrace]) -> None:
     axes = figure.subplot_mosaic([["height", "map"], ["pressure", "map"]], width_ratios=(1.6, 1.0))
     for cup, trace in shown.items():
         axes["height"].plot(trace.time, 1e3 * trace.partner, lw=1.3, color=COLOURS[SHAPES[cup]], label=cup)

@@ -16,7 +16,7 @@ from palpo.studies.suction_runs import (
     BLOCK,
     PUSH,
     THESIS,
-    Trace,
+    RunTrace,
     changes,
     lead,
     press_and_lift,
@@ -41,7 +41,7 @@ SOFT_PUSH = 3e-3
 """Push [m] of the shipped scene `suction-softcube`, whose cube gives way."""
 
 
-class Case(NamedTuple):
+class TunnelCase(NamedTuple):
     """Where a cup stands, on what, and its push [m]."""
 
     where: str
@@ -51,9 +51,9 @@ class Case(NamedTuple):
 
 def run(out: Path, quick: bool) -> list[Claim]:
     """Heights, pressures and volumes as CSV and figure, and the claims."""
-    cases = [Case(where, False) for where in (NO_TUNNEL, ONE, BOTH)]
+    cases = [TunnelCase(where, False) for where in (NO_TUNNEL, ONE, BOTH)]
     if not quick:
-        cases += [Case(where, True, depth) for depth in (PUSH, SOFT_PUSH) for where in (ONE, BOTH)]
+        cases += [TunnelCase(where, True, depth) for depth in (PUSH, SOFT_PUSH) for where in (ONE, BOTH)]
     work = partial(lift, 76 if quick else 576)
     traces = dict(zip(cases, spread(work, cases, "cups over a tunnel", quick), strict=True))
     write_csv(
@@ -64,7 +64,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     return claims_of(traces)
 
 
-def lift(resolution: int, case: Case) -> Trace:
+def lift(resolution: int, case: TunnelCase) -> RunTrace:
     """The small cup presses on the cube and lifts it, or does not."""
     geometry = BLOCK if case.where == NO_TUNNEL else TUNNEL
     partner = soft_cube(geometry) if case.soft else rigid_cube(MASS, geometry)
@@ -72,7 +72,7 @@ def lift(resolution: int, case: Case) -> Trace:
     return lead(changes("small", resolution, press_and_lift(case.depth), partner, x=x))
 
 
-def claims_of(traces: dict[Case, Trace]) -> list[Claim]:
+def claims_of(traces: dict[TunnelCase, RunTrace]) -> list[Claim]:
     """The verdict."""
     claims = []
     for case, trace in traces.items():
@@ -102,7 +102,7 @@ def claims_of(traces: dict[Case, Trace]) -> list[Claim]:
     return claims
 
 
-def _draw(figure: Figure, traces: dict[Case, Trace]) -> None:
+def _draw(figure: Figure, traces: dict[TunnelCase, RunTrace]) -> None:
     axes = figure.subplots(3, 1, sharex=True)
     colours = {NO_TUNNEL: COLOURS["faint"], ONE: COLOURS["paper"], BOTH: COLOURS["krylov"]}
     for case, trace in traces.items():

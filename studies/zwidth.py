@@ -25,13 +25,22 @@ from matplotlib.figure import Figure
 
 from palpo.config.load import list_scenes, load_scene
 from palpo.config.schema.scene import SceneSpec
-from palpo.config.schema.tool import Hold
+from palpo.config.schema.tool import HoldSpec
 from palpo.haptics.device_spec import DEVICES, DeviceSpec
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
 from palpo.studies.rows import Row
 from palpo.studies.sampled_wall import closed_loop, decays, exact_boundary, passivity_bound
 from palpo.studies.tables import COLOURS, save_figure, write_csv
-from palpo.studies.zwidth_loops import GRID, HAND, IDEAL, PERIOD, RESOLUTION, STRIKES, Loop, largest_stable
+from palpo.studies.zwidth_loops import (
+    GRID,
+    HAND,
+    IDEAL,
+    PERIOD,
+    RESOLUTION,
+    STRIKES,
+    ClosedLoop,
+    largest_stable,
+)
 
 DAMPINGS = (0.0, 0.1, 0.3, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0)
 QUICK_DAMPINGS = (0.0, 1.0, 5.0, 20.0)
@@ -107,16 +116,16 @@ def _ideal_claims(rows: list[Row]) -> list[Claim]:
 # ---- the simulated devices
 
 
-def _loops(quick: bool) -> list[Loop]:
+def _loops(quick: bool) -> list[ClosedLoop]:
     """Held and let go; in full with both feedbacks, and on both devices."""
     touch, desktop = DEVICES["touch"], DEVICES["phantom_desktop"]
     if quick:
-        return [Loop(touch, held, strikes=QUICK_STRIKES) for held in (True, False)]
+        return [ClosedLoop(touch, held, strikes=QUICK_STRIKES) for held in (True, False)]
     kinds = ((touch, "constraints"), (touch, "reaction"), (desktop, "constraints"))
-    return [Loop(device, held, feedback) for device, feedback in kinds for held in (True, False)]
+    return [ClosedLoop(device, held, feedback) for device, feedback in kinds for held in (True, False)]
 
 
-def _touch_row(loop: Loop, damping: float) -> Row:
+def _touch_row(loop: ClosedLoop, damping: float) -> Row:
     """One point of the map, with what theory promises: a passive wall, friction above K Delta / 2."""
     viscous = HAND.damping if loop.held else 0.0
     promised = min(
@@ -173,7 +182,7 @@ def _couplings() -> dict[str, tuple[float, float, str]]:
 
     As the device has them: a scene may be larger than the motion of the hand, and stronger than it feels.
     """
-    hold = Hold()
+    hold = HoldSpec()
     found = {"default": (hold.stiffness, hold.damping, "constraints")}
     for name in list_scenes():
         scene = load_scene(name)
@@ -191,7 +200,7 @@ def _couplings() -> dict[str, tuple[float, float, str]]:
 def _margin(
     name: str, stiffness: float, damping: float, feedback: str, device: DeviceSpec, strikes: tuple[float, ...]
 ) -> Row:
-    held, free = (Loop(device, hand, feedback, strikes).largest(damping) for hand in (True, False))
+    held, free = (ClosedLoop(device, hand, feedback, strikes).largest(damping) for hand in (True, False))
     return {
         "coupling": name,
         "stiffness_N_per_m": stiffness,
@@ -222,9 +231,9 @@ def _margin_claims(rows: list[Row]) -> list[Claim]:
 
 def _chatter() -> Claim:
     """Ripple of the force at rest with the default coupling: the encoder may flip between two counts."""
-    touch, hold = DEVICES["touch"], Hold()
+    touch, hold = DEVICES["touch"], HoldSpec()
     K, B = hold.stiffness, hold.damping
-    loops = [Loop(touch, held) for held in (True, False)]
+    loops = [ClosedLoop(touch, held) for held in (True, False)]
     runs = [(loop, loop.rows(K, B, strike)) for loop in loops for strike in STRIKES]
     ripple = max(float(np.ptp(loop.tail(rows, "sent_y"))) for loop, rows in runs)
     # a count to and fro changes the spring by one count and the damper's backward difference by two
@@ -247,12 +256,12 @@ def _effects(strikes: tuple[float, ...], quick: bool) -> list[Row]:
     }
     loops = {
         # let go, where only the wall's own damping may be left, a swing takes seconds to die
-        name: [Loop(device, True, strikes=strikes)]
-        + ([] if quick else [Loop(device, False, strikes=strikes, ticks=4800)])
+        name: [ClosedLoop(device, True, strikes=strikes)]
+        + ([] if quick else [ClosedLoop(device, False, strikes=strikes, ticks=4800)])
         for name, device in kinds.items()
     }
     return [
-        {"touch": name, "held": loop.held, "largest_N_per_m": loop.largest(Hold().damping)}
+        {"touch": name, "held": loop.held, "largest_N_per_m": loop.largest(HoldSpec().damping)}
         for name, both in loops.items()
         for loop in both
     ]
@@ -265,7 +274,7 @@ def _effect_claims(rows: list[Row]) -> list[Line]:
                  r["largest_N_per_m"], "N/m", about)
         for r in rows
     ]  # fmt: skip
-    exact = exact_boundary(Hold().damping, IDEAL)
+    exact = exact_boundary(HoldSpec().damping, IDEAL)
     bare = next(r["largest_N_per_m"] for r in rows if r["held"] and r["touch"] == "without both")
     # the bisection's width, and the hand's spring beside the wall's
     percent = 100.0 * (RESOLUTION + HAND.stiffness / exact)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import parse_scene
-from palpo.config.schema.device import Hand
+from palpo.config.schema.device import HandSpec
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import Grip
+from palpo.haptics.device import HandGrip
 from palpo.haptics.device_spec import DEVICES, DeviceSpec
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
@@ -54,7 +54,7 @@ GRID = np.geomspace(250.0, 250e3, 25)
 """Stiffnesses of the rising scan [N/m], eight a decade."""
 RESOLUTION = 0.02
 """Relative width at which the bisection ends."""
-HAND = Hand()
+HAND = HandSpec()
 IDEAL = IdealDevice(DEVICES["touch"].mass, HAND.damping, PERIOD)
 """The Touch's mass; as much viscous friction as the simulated hand's damper."""
 
@@ -82,7 +82,7 @@ def largest_stable(
 
 
 @dataclass(frozen=True)
-class Loop:
+class ClosedLoop:
     """A device on the wall through the real servo and tick: held by the simulated hand, or let go on it."""
 
     device: DeviceSpec
@@ -100,7 +100,7 @@ class Loop:
         """The servo's rows of one run, fewer than `ticks` where a number was not finite."""
         # let go, what presses is a spring so soft that its force is constant
         k, c = (HAND.stiffness, HAND.damping) if self.held else (1.0, 0.0)
-        stylus = make_mock(self.device, [TOUCHING - [0.0, PRESS / k, 0.0]], grip=Grip(k, c), dt=PERIOD)
+        stylus = make_mock(self.device, [TOUCHING - [0.0, PRESS / k, 0.0]], grip=HandGrip(k, c), dt=PERIOD)
         stylus.position[:] = stylus.measured[0] = TOUCHING
         stylus.velocity[1] = -strike
         hold = [f"tool.hold.stiffness={stiffness}", f"tool.hold.damping={damping}"]

@@ -5,10 +5,11 @@ from numpy.typing import ArrayLike
 
 from palpo.app.build.parts import chosen_nodes, cup_shape, drawn_shape, generated_tets, placed
 from palpo.app.build.volume_mesh import tetrahedra
-from palpo.config.schema.body import QuasistaticBody as QuasistaticSpec
+from palpo.app.runtime.memory import require_compliance
+from palpo.config.schema.body import QuasistaticBodySpec
 from palpo.config.schema.geometry import (
     BellowsCup,
-    BodyFile,
+    BodyFileSpec,
     CupModel,
     DrawnCup,
     HexBlock,
@@ -16,23 +17,23 @@ from palpo.config.schema.geometry import (
     VolumeFile,
 )
 from palpo.config.schema.partner import SoftPartner
-from palpo.config.schema.suction import ArmGeometry, Cup, CupFile, SuctionScene
+from palpo.config.schema.suction import ArmGeometry, CupFile, SuctionCup, SuctionScene
 from palpo.physics.bodies.io import read_body
-from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.cache import cache_folder
-from palpo.physics.errors import InputError
+from palpo.physics.bodies.quasistatic import Progress, QuasistaticBody
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh import hex_cups, io, partners
-from palpo.physics.mesh.cups import GRIDS, cup, drawn_grid
-from palpo.physics.mesh.cups import Cup as CutCup
+from palpo.physics.mesh.cups import GRIDS, CupMesh, cup, drawn_grid
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh, validate_hexes
 from palpo.physics.mesh.octopus_arm import octopus_arm
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.cache import cache_folder
+from palpo.physics.numerics.errors import InputError
 
 
-def solid_mesh(body: QuasistaticSpec) -> HexMesh | TetMesh:
+def solid_mesh(body: QuasistaticBodySpec) -> HexMesh | TetMesh:
     """The mesh of a body of HapCo where it is placed [m]."""
     g = body.geometry
     mesh: HexMesh | TetMesh | None
@@ -41,7 +42,7 @@ def solid_mesh(body: QuasistaticSpec) -> HexMesh | TetMesh:
     elif isinstance(g, VolumeFile):
         mesh = io.read_solid_mesh(g.path)
         mesh = mesh.with_nodes(mesh.nodes * g.scale)
-    elif isinstance(g, BodyFile):
+    elif isinstance(g, BodyFileSpec):
         mesh = read_body(g.path).mesh
     else:
         mesh = generated_tets(g)
@@ -49,25 +50,45 @@ def solid_mesh(body: QuasistaticSpec) -> HexMesh | TetMesh:
     return mesh.with_nodes(placed(mesh.nodes, body.placement))
 
 
-def quasistatic_body(told: QuasistaticSpec, key: str, gravity: ArrayLike) -> QuasistaticBody:
-    """The body at rest, K^-1 computed or loaded; InputError that names `key` for a region without a node."""
-    if isinstance(told.geometry, BodyFile):
+def quasistatic_body(
+    told: QuasistaticBodySpec, key: str, gravity: ArrayLike, progress: Progress | None = None
+) -> QuasistaticBody:
+    """The body at rest, K^-1 computed or loaded; progress is told the share that is done.
+
+    InputError that names `key` for a region without a node, and for a K^-1 that the memory does not hold.
+    """
+    if isinstance(told.geometry, BodyFileSpec):
         held = read_body(told.geometry.path)
         mesh = held.mesh.with_nodes(placed(held.mesh.nodes, told.placement))
+        _require_room(told, mesh)
         return QuasistaticBody(
             told.name, mesh, held.material, held.clamped, gravity, told.integration, held.stiffness,
-            held.inverse, cache_folder("compliance"),
+            held.inverse, cache_folder("compliance"), progress,
         )  # fmt: skip
     assert told.material is not None
+    if isinstance(told.geometry, HexBlock):  # known before there is a mesh
+        a, b, c = told.geometry.divisions
+        nodes, inside = (a + 1) * (b + 1) * (c + 1), (a - 1) * (b - 1) * (c - 1)
+        require_compliance(f"bodies.{told.name}.geometry.divisions", nodes, nodes - inside, a * b * c, 8)
     solid, m = solid_mesh(told), told.material
+    _require_room(told, solid)
     clamped = chosen_nodes(key, told.name, told.clamped, solid.nodes, "clamps")
     material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
     return QuasistaticBody(
-        told.name, solid, material, clamped, gravity, told.integration, cache=cache_folder("compliance")
+        told.name, solid, material, clamped, gravity, told.integration, cache=cache_folder("compliance"),
+        progress=progress,
+    )  # fmt: skip
+
+
+def _require_room(told: QuasistaticBodySpec, mesh: HexMesh | TetMesh) -> None:
+    """Refusal for a body whose K^-1 the machine cannot hold."""
+    elements = elements_of(mesh)
+    require_compliance(
+        f"bodies.{told.name}", len(mesh.nodes), len(mesh.boundary_nodes), len(elements), elements.shape[1]
     )
 
 
-def cut_cup(told: Cup) -> CutCup[TetMesh] | CutCup[HexMesh]:
+def cut_cup(told: SuctionCup) -> CupMesh[TetMesh] | CupMesh[HexMesh]:
     """A cup that is turned about its axis, in its own frame."""
     g, in_tetrahedra = told.geometry, told.elements == "tetrahedra"
     if isinstance(g, DrawnCup | BellowsCup):
@@ -86,7 +107,7 @@ def cut_cup(told: Cup) -> CutCup[TetMesh] | CutCup[HexMesh]:
     return hex_cups.hex_cup(cup_shape(g), hex_cups.GRIDS[g.resolution])
 
 
-def cup_mesh(told: Cup) -> TetMesh | HexMesh:
+def cup_mesh(told: SuctionCup) -> TetMesh | HexMesh:
     """The mesh of a cup, or of an arm with cups, where it is placed [m]."""
     g = told.geometry
     mesh: TetMesh | HexMesh

@@ -5,45 +5,46 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.runtime.memory import require_stiffness
 from palpo.config.schema.attachment import FrameAttachment
 from palpo.config.schema.body import (
-    BeamBody,
+    BeamBodySpec,
     MeshBody,
     PlaneBody,
-    QuasistaticBody,
+    QuasistaticBodySpec,
     Region,
-    RigidBody,
-    TetBody,
+    RigidBodySpec,
+    TetBodySpec,
 )
 from palpo.config.schema.geometry import (
     BellowsCup,
     CupModel,
     DrawnCup,
     Placement,
-    Prong,
+    ProngGeometry,
     RevolvedCup,
     TetGeometry,
     VolumeFile,
 )
 from palpo.config.schema.scene import BaseScene, SceneSpec
-from palpo.config.schema.tool import Grip
+from palpo.config.schema.tool import GripSpec
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.large_body import LargeTetBody
-from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape
-from palpo.physics.errors import InputError
+from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.fem.material import Material
-from palpo.physics.gains import Gains
 from palpo.physics.mesh import generate, io
 from palpo.physics.mesh.beam import BeamLine
-from palpo.physics.mesh.connectors import registry as connectors
 from palpo.physics.mesh.cups import CUPS, GRIDS, CupShape, cup
 from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
 from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
+from palpo.physics.systems.snap.connectors import registry as connectors
 
 NO_TRIANGLES = np.zeros((0, 3), np.int32)
 NO_EDGES = np.zeros((0, 2), np.int32)
@@ -56,11 +57,11 @@ Moving = tet_body.TetBody | chain_body.BeamBody | chain_body.RigidBody | Quasist
 
 
 @dataclass
-class Part:
+class BodyPart:
     """A body under construction: its points in the scene and what moves them."""
 
-    spec: TetBody | BeamBody | RigidBody | QuasistaticBody | PlaneBody | MeshBody
-    shape: Shape
+    spec: TetBodySpec | BeamBodySpec | RigidBodySpec | QuasistaticBodySpec | PlaneBody | MeshBody
+    shape: CollisionShape
     points: NDArray[np.float64]
     """Rest positions of its points and, after them, of its rotations (zeros), (n, 3)."""
     n_points: int
@@ -79,7 +80,7 @@ def key_of(spec: BaseScene, *path: object) -> str:
     return f"{spec.origin.path}: {'.'.join(str(p) for p in path)}"
 
 
-def _material(spec: TetBody | BeamBody) -> Material:
+def _material(spec: TetBodySpec | BeamBodySpec) -> Material:
     m = spec.material
     return Material(
         youngs_modulus=m.youngs_modulus,
@@ -114,6 +115,8 @@ def generated_tets(g: TetGeometry) -> TetMesh | None:
     """The mesh of a generated shape in its own frame, None for a file."""
     match g.kind:
         case "block":
+            a, b, c = g.divisions
+            require_stiffness("geometry.divisions", (a + 1) * (b + 1) * (c + 1), 6 * a * b * c, 4)
             return generate.block(g.size, g.divisions, g.grading)
         case "cylinder":
             return generate.cylinder(g.radius, g.length, g.around, g.along, g.axis)
@@ -131,7 +134,7 @@ def generated_tets(g: TetGeometry) -> TetMesh | None:
             return None
 
 
-def _prong(g: Prong) -> TetMesh:
+def _prong(g: ProngGeometry) -> TetMesh:
     """An elastic part of a connector's socket; InputError for a number that it does not have."""
     prongs = connectors.generate(g.connector, g.mesh).prongs
     if g.number >= len(prongs):
@@ -141,7 +144,7 @@ def _prong(g: Prong) -> TetMesh:
     return prongs[g.number].mesh
 
 
-def tet_mesh(spec: TetBody) -> TetMesh:
+def tet_mesh(spec: TetBodySpec) -> TetMesh:
     """The mesh of a soft body where it is placed [m]."""
     mesh, g = generated_tets(spec.geometry), spec.geometry
     if mesh is None:
@@ -203,7 +206,7 @@ def fields_of(spec: SceneSpec, name: str) -> int:
     return 2 * spec.air.most if spec.air is not None and name in (spec.air.cup, spec.air.partner) else 0
 
 
-def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
+def _tet_part(spec: SceneSpec, body: TetBodySpec) -> BodyPart:
     mesh = tet_mesh(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
     fields = fields_of(spec, body.name)
@@ -213,11 +216,11 @@ def _tet_part(spec: SceneSpec, body: TetBody) -> Part:
     solid = (LargeTetBody if large else tet_body.TetBody)(
         body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model
     )
-    shape = Shape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
-    return Part(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
+    shape = CollisionShape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
+    return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
 
 
-def beam_line(body: BeamBody) -> BeamLine:
+def beam_line(body: BeamBodySpec) -> BeamLine:
     """The nodes of a beam where it is placed, and its radius [m]."""
     g = body.geometry
     if g.kind == "line":
@@ -227,7 +230,7 @@ def beam_line(body: BeamBody) -> BeamLine:
     return BeamLine(placed(line.nodes, body.placement), line.radius * body.placement.scale)
 
 
-def _beam_part(spec: SceneSpec, body: BeamBody) -> Part:
+def _beam_part(spec: SceneSpec, body: BeamBodySpec) -> BodyPart:
     line = beam_line(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, line.nodes)
     beam = chain_body.BeamBody(
@@ -236,12 +239,12 @@ def _beam_part(spec: SceneSpec, body: BeamBody) -> Part:
     n = len(line.nodes)
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)
     role = TOOL if body.rate == "high" else LOW
-    shape = Shape(2 * n, NO_TRIANGLES, edges, line.radius, role)
-    return Part(body, shape, np.vstack([line.nodes, np.zeros((n, 3))]), n, beam)
+    shape = CollisionShape(2 * n, NO_TRIANGLES, edges, line.radius, role)
+    return BodyPart(body, shape, np.vstack([line.nodes, np.zeros((n, 3))]), n, beam)
 
 
 def rigid_form(
-    body: RigidBody,
+    body: RigidBodySpec,
 ) -> tuple[NDArray, NDArray, NDArray, float, float, NDArray, NDArray]:
     """Points, triangles, edges, radius, and volume, centre and unit-density inertia; scaled, body axes."""
     g, scale = body.geometry, body.placement.scale
@@ -275,7 +278,7 @@ def rigid_form(
     return surface.vertices - centre, surface.triangles, NO_EDGES, 0.0, volume, centre, inertia
 
 
-def _rigid_part(spec: SceneSpec, body: RigidBody, extra: list[NDArray[np.float64]]) -> Part:
+def _rigid_part(spec: SceneSpec, body: RigidBodySpec, extra: list[NDArray[np.float64]]) -> BodyPart:
     points, triangles, edges, radius, volume, centre, inertia = rigid_form(body)
     density = body.density if body.density is not None else (body.mass or 0.0) / volume
     rotation = quaternion_matrix(body.placement.quaternion)
@@ -293,20 +296,22 @@ def _rigid_part(spec: SceneSpec, body: RigidBody, extra: list[NDArray[np.float64
     )
     role = TOOL if body.rate == "high" else LOW
     n = len(vertices)
-    shape = Shape(n + 1, triangles, edges, radius, role)
-    return Part(body, shape, np.vstack([origin + vertices @ rotation.T, np.zeros((1, 3))]), n, rigid)
+    shape = CollisionShape(n + 1, triangles, edges, radius, role)
+    return BodyPart(body, shape, np.vstack([origin + vertices @ rotation.T, np.zeros((1, 3))]), n, rigid)
 
 
-def _static_part(spec: SceneSpec, body: PlaneBody | MeshBody, extra: list[NDArray[np.float64]]) -> Part:
+def _static_part(spec: SceneSpec, body: PlaneBody | MeshBody, extra: list[NDArray[np.float64]]) -> BodyPart:
     more = np.array(extra, float).reshape(-1, 3)
     if isinstance(body, PlaneBody):
         normal = np.array(body.normal, float)
         plane = np.concatenate([body.point, normal / np.linalg.norm(normal)])
-        shape = Shape(len(more), NO_TRIANGLES, NO_EDGES, 0.0, STATIC, plane)
-        return Part(body, shape, more, len(more))
+        shape = CollisionShape(len(more), NO_TRIANGLES, NO_EDGES, 0.0, STATIC, plane)
+        return BodyPart(body, shape, more, len(more))
     surface = static_surface(body)
     points = np.vstack([surface.vertices, more])
-    return Part(body, Shape(len(points), surface.triangles, NO_EDGES, 0.0, STATIC), points, len(points))
+    return BodyPart(
+        body, CollisionShape(len(points), surface.triangles, NO_EDGES, 0.0, STATIC), points, len(points)
+    )
 
 
 def places_on(spec: SceneSpec, name: str) -> list[NDArray[np.float64]]:
@@ -322,20 +327,22 @@ def places_on(spec: SceneSpec, name: str) -> list[NDArray[np.float64]]:
 
 def _origin(spec: SceneSpec, name: str) -> tuple[float, float, float]:
     body = spec.body(name)
-    return body.placement.position if isinstance(body, RigidBody | MeshBody) else (0.0, 0.0, 0.0)
+    return body.placement.position if isinstance(body, RigidBodySpec | MeshBody) else (0.0, 0.0, 0.0)
 
 
-def make_part(spec: SceneSpec, body: TetBody | BeamBody | RigidBody | PlaneBody | MeshBody) -> Part:
+def make_part(
+    spec: SceneSpec, body: TetBodySpec | BeamBodySpec | RigidBodySpec | PlaneBody | MeshBody
+) -> BodyPart:
     """A body of the scene; raises InputError for what only its mesh can tell."""
-    if isinstance(body, TetBody):
+    if isinstance(body, TetBodySpec):
         return _tet_part(spec, body)
-    if isinstance(body, BeamBody):
+    if isinstance(body, BeamBodySpec):
         return _beam_part(spec, body)
-    if isinstance(body, RigidBody):
+    if isinstance(body, RigidBodySpec):
         return _rigid_part(spec, body, places_on(spec, body.name))
     return _static_part(spec, body, places_on(spec, body.name))
 
 
-def gains_of(hold: Grip) -> Gains:
+def gains_of(hold: GripSpec) -> Gains:
     """Of the coupling between the hand and what it holds."""
     return Gains(hold.stiffness, hold.damping, hold.rotational_stiffness, hold.rotational_damping)

@@ -18,10 +18,10 @@ from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import Refusal
 from palpo.config.schema.geometry import FilledFile
 from palpo.physics.bodies.io import content_key
-from palpo.physics.cache import cache_folder
-from palpo.physics.errors import InputError
 from palpo.physics.mesh import io
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.cache import cache_folder
+from palpo.physics.numerics.errors import InputError
 
 SHARP = 40.0
 """Triangles of an STL file that meet at more are of different faces, whose edge is kept [degrees]."""

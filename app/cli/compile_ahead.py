@@ -13,18 +13,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from palpo.app.cli.progress import Progress
 from palpo.app.systems.system import find_system
 from palpo.config.systems import all_systems
-from palpo.physics.kernels import cache_home, compiled_share, machine_name, source_digest
+from palpo.physics.numerics.kernels import cache_home, compiled_share, machine_name, source_digest
 
-LANES = ("tick", "loops")
+WITHIN = "PALPO_COMPILES_AHEAD"
+"""Variable of the environment by which such a process knows itself."""
 LOOK = 0.25
 """Seconds between two looks at the processes."""
 
@@ -32,7 +34,7 @@ LOOK = 0.25
 def compile_ahead(system: str, progress: Progress) -> None:
     """Fill the cache with what a system needs, unless that was done before for these very sources."""
     home = cache_home()
-    if home is None or system not in all_systems():
+    if home is None or system not in all_systems() or WITHIN in os.environ:
         return
     done = home / f"{system}-{_generation(system)}.compiled"
     if done.exists():
@@ -49,23 +51,26 @@ def compile_ahead(system: str, progress: Progress) -> None:
 
 @contextmanager
 def _lanes(system: str) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """The processes, ended with the block."""
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "palpo.app.cli.compile_ahead", system, lane],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        for lane in LANES
-    ]
-    try:
-        yield processes
-    finally:
-        for process in processes:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+    """The processes, ended with the block; what scenes have computed before they compute again."""
+    with TemporaryDirectory() as empty:
+        own = {"XDG_CACHE_HOME": empty, "NUMBA_CACHE_DIR": str(cache_home()), WITHIN: "1"}
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-m", "palpo.app.cli.compile_ahead", system, lane],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=os.environ | own,
+            )
+            for lane in LANES
+        ]
+        try:
+            yield processes
+        finally:
+            for process in processes:
+                if process.poll() is None:
+                    process.kill()
+                process.wait()
 
 
 def _source(system: str) -> Path:
@@ -90,7 +95,7 @@ def _compile_servo() -> None:
     from palpo.haptics.backends.mock import make_mock
     from palpo.haptics.device_spec import TOUCH
     from palpo.haptics.drain import drain_rows
-    from palpo.haptics.drivers import compile_servo
+    from palpo.haptics.drivers import compile_servo, servo_baseline
     from palpo.haptics.limits import make_limits
     from palpo.haptics.servo import make_servo
     from palpo.physics.exchange.port import make_port
@@ -99,6 +104,7 @@ def _compile_servo() -> None:
     servo = make_servo(0, 0, make_port(), device, make_limits(TOUCH.max_force))
     compile_servo(servo)
     drain_rows(servo)
+    servo_baseline(1, realtime=False)
 
 
 def _compile_loops(system: str) -> None:
@@ -108,6 +114,10 @@ def _compile_loops(system: str) -> None:
     for name in found.beside:
         importlib.import_module(name)
     found.rehearse()
+
+
+LANES: Mapping[str, Callable[[str], None]] = {"tick": _compile_tick, "loops": _compile_loops}
+"""What compiles a share of a system, each in a process, by name."""
 
 
 def _end_with_parent() -> None:
@@ -124,4 +134,4 @@ def _end_with_parent() -> None:
 
 if __name__ == "__main__":
     _end_with_parent()
-    {"tick": _compile_tick, "loops": _compile_loops}[sys.argv[2]](sys.argv[1])
+    LANES[sys.argv[2]](sys.argv[1])

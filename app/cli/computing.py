@@ -166,7 +166,7 @@ def _snap(options: argparse.Namespace) -> int:
     limits = design.Limits(
         options.insertion_below, options.retention_above, options.strain_below, options.stress_below
     )
-    asked = design.Design(
+    asked = design.DesignRequest(
         first, tuple(options.overrides), design.axes_of(options.scene, options.params),
         tuple(options.tolerances), options.runs, options.seed, options.back, limits,
     )  # fmt: skip

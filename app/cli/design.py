@@ -23,7 +23,7 @@ from palpo.app.systems.snap.build import field_of, numerics_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
-from palpo.physics.mesh.connectors.registry import KINDS
+from palpo.physics.systems.snap.connectors.registry import KINDS
 from palpo.physics.systems.snap.travel import Travel, push_and_pull
 
 Row = dict[str, Any]
@@ -69,7 +69,7 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
-class Design:
+class DesignRequest:
     """What is asked of a scene."""
 
     scene: str
@@ -85,7 +85,7 @@ class Design:
 
 
 @dataclass
-class Found:
+class DesignResult:
     """What was found."""
 
     spec: SnapScene
@@ -100,7 +100,7 @@ class Found:
     limits: Limits
 
 
-def investigate(design: Design, progress: Progress) -> Found:
+def investigate(design: DesignRequest, progress: Progress) -> DesignResult:
     """All of it. Raises Refusal, ConfigError and InputError for a scene that cannot be computed as it is."""
     spec = scene_of(design.scene, design.overrides)
     tolerances = tuple(tolerance_of(text, spec) for text in design.tolerances)
@@ -126,7 +126,7 @@ def investigate(design: Design, progress: Progress) -> Found:
         with progress.stage(f"part {k + 1} of {design.runs}"):
             found, why = _tried(design, point, progress)
         parts.append({**point, **_row(found, why, design.limits)})
-    return Found(spec, travel, row, design.axes, grid, curves, tolerances, parts, design.limits)
+    return DesignResult(spec, travel, row, design.axes, grid, curves, tolerances, parts, design.limits)
 
 
 def scene_of(name: str, overrides: Sequence[str]) -> SnapScene:
@@ -137,7 +137,7 @@ def scene_of(name: str, overrides: Sequence[str]) -> SnapScene:
     return spec
 
 
-def travel_of(spec: SnapScene, design: Design, progress: Progress) -> Travel:
+def travel_of(spec: SnapScene, design: DesignRequest, progress: Progress) -> Travel:
     """Force over travel of a scene."""
     connector = connector_of(spec, progress)
     back = connector.stroke / 3.0 if design.back is None else design.back
@@ -178,7 +178,7 @@ def _row(travel: Travel | None, why: str, limits: Limits) -> Row:
     return {**nothing, "released": False, "latched": False, "passes": False, "why": why}
 
 
-def _tried(design: Design, point: dict[str, str], progress: Progress) -> tuple[Travel | None, str]:
+def _tried(design: DesignRequest, point: dict[str, str], progress: Progress) -> tuple[Travel | None, str]:
     """What a point gives, or why it cannot be computed."""
     changes = (f"{key}={value}" for key, value in point.items() if key != SCENE)
     try:
@@ -244,7 +244,7 @@ def share_of(rows: Sequence[Row]) -> tuple[float, float, float]:
     return p, max(0.0, middle - half), min(1.0, middle + half)
 
 
-def print_found(found: Found) -> None:
+def print_found(found: DesignResult) -> None:
     """The scene and the sweep's points as a table."""
     keys = [axis.key for axis in found.axes]
     table = Table(

@@ -23,7 +23,7 @@ from palpo.app.cli.log import KEPT, LARGEST, log_file
 from palpo.app.devices.device import Device
 from palpo.app.devices.table import DEVICES, kind_of, offered
 from palpo.app.runtime.machine import ask_realtime, cores, machine_info
-from palpo.physics.kernels import cache_home
+from palpo.physics.numerics.kernels import cache_home
 
 Answer = tuple[bool, str]
 PATIENCE = 60.0

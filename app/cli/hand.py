@@ -26,7 +26,7 @@ LOOK = 0.02
 
 
 @dataclass(frozen=True)
-class Hand:
+class HandRun:
     """What a run of the hand's end came to."""
 
     ticks: int
@@ -41,7 +41,7 @@ class Hand:
 def lend_hand(
     place: str, device: str = "auto", name: str | None = None, duration: float | None = None,
     progress: Progress | None = None,
-) -> Hand:  # fmt: skip
+) -> HandRun:  # fmt: skip
     """Touch the scene that waits at HOST:PORT with a device of this machine, until it ends or `duration` [s].
 
     Raises HapticsError where the device cannot be used or nobody answers.
@@ -87,7 +87,7 @@ def lend_hand(
         words = channel.lost if left else driver.reason or REASONS[reason]
         told = ("paid", "paid"), ("given", "given"), ("scene", "heard")
         joules = {key: float(end.joules[name][0]) for key, name in told}
-        return Hand(
+        return HandRun(
             int(tick_count(servo)), words, left or reason == STOP_REQUESTED,
             joules, int(end.words["short"][0]),
         )  # fmt: skip

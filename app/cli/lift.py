@@ -58,11 +58,11 @@ def lift(options: argparse.Namespace) -> int:
     check_folder(out, "--out")
     with Progress().stage("pulling the cup off a wall"):
         from palpo.app.report.lift_page import write_lift
-        from palpo.physics.suction.reduced_cup import Load, margins, reduce_cup
+        from palpo.physics.suction.reduced_cup import HeldLoad, margins, reduce_cup
 
         rms = 1e-6 * options.rms
         law = reduce_cup(options.cup, 1e-3 * options.push, options.mu, tuple({*ROUGHNESSES, rms}))
-    load = Load(
+    load = HeldLoad(
         1e-3 * options.mass, math.radians(options.tilt), 1e-3 * options.offset, 1e-3 * options.below,
         diameter, rms, options.seconds,
     )  # fmt: skip

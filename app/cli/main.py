@@ -12,6 +12,7 @@ from palpo.app.cli.log import LOG, begin_log, end_log
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import BAD_INPUT, FAILED, account, check_file, chosen_of, is_refusal
 from palpo.app.cli.running import add_camera, add_running, launch
+from palpo.app.runtime.memory import require_start
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,6 +20,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     begin_log(sys.argv[1:] if arguments is None else arguments)
     try:
+        if options.command is not _scenes:
+            require_start()
         status = int(options.command(options))
         LOG.info("status %d", status)
         return status

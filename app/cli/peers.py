@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Array = NDArray[np.float64]
 Call = Callable[[Array, Array, Array, float, int], tuple[Array, int, float]]

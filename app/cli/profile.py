@@ -25,7 +25,7 @@ from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.io import HDF5, read_problem
 from palpo.physics.contact.problem import AnyProblem, Stop
 from palpo.physics.contact.solvers.registry import Solver
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Row = dict[str, Any]
 

@@ -14,7 +14,7 @@ from palpo.app.cli.refusal import Refusal, check_file, check_folder
 
 if TYPE_CHECKING:
     from palpo.app.report.outcome import Outcome
-    from palpo.app.runtime.knob import Knob
+    from palpo.app.runtime.knob import ViewKnob
     from palpo.app.runtime.operator import Operator
 
 DEMO, DEMO_REPORT = "wire", Path("out") / "demo"
@@ -93,7 +93,7 @@ def add_camera(command: argparse.ArgumentParser) -> None:
                          help="spacemouse or gamepad: it turns the view of the window")  # fmt: skip
 
 
-def _knob(options: argparse.Namespace) -> Knob | None:
+def _knob(options: argparse.Namespace) -> ViewKnob | None:
     """What turns the view of a window, if something was named."""
     word = getattr(options, "camera", None)
     if word is None:

@@ -23,7 +23,7 @@ from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 BEST, ALL = "best", "all"
 
@@ -36,7 +36,7 @@ WIDTH = 140
 
 
 @dataclass(frozen=True)
-class Solution:
+class SolvedProblem:
     """The force r, shape (3 n,), that a solver found, and what follows from it."""
 
     solver: Solver
@@ -68,7 +68,7 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Row:
+class SolverRow:
     """What one solver came to."""
 
     solver: str
@@ -93,7 +93,7 @@ def solve_file(
     progress: Progress,
     options: Mapping[str, Any] | None = None,
     guess: Path | None = None,
-) -> tuple[dict[str, Any], dict[str, Solution]]:
+) -> tuple[dict[str, Any], dict[str, SolvedProblem]]:
     """The summary of all solves and the solutions by solver, in the file's units.
 
     names: of solvers, or `all`; none stands for the best one that takes the problem. options: of the solver;
@@ -116,11 +116,13 @@ def solve_file(
         with progress.stage(solver.name):
             try:
                 row, r = run_solver(solver, problem, stop, options)
-                solutions[solver.name] = Solution(solver, problem, stop, options, r)
+                solutions[solver.name] = SolvedProblem(solver, problem, stop, options, r)
             except InputError as error:
                 if not everyone:
                     raise
-                row = Row(solver.name, None, 0, None, 0, 0, 0, False, f"refused: {error}", solver.consistent)
+                row = SolverRow(
+                    solver.name, None, 0, None, 0, 0, 0, False, f"refused: {error}", solver.consistent
+                )
         rows.append(row)
     failed = [row.solver for row in rows if row.consistent and not row.converged]
     summary = {
@@ -137,7 +139,7 @@ def solve_file(
 
 def run_solver(
     solver: Solver, problem: AnyProblem, stop: Stop, options: Mapping[str, Any]
-) -> tuple[Row, NDArray[np.float64]]:
+) -> tuple[SolverRow, NDArray[np.float64]]:
     """One solve that compiles and gives the result, then cold ones that are timed."""
     result = solver.solve(problem, stop, **options)
     times: list[float] = []
@@ -149,7 +151,7 @@ def run_solver(
     return _row(solver, problem, result, statistics.median(times)), result.r
 
 
-def write_solutions(path: Path, solutions: Mapping[str, Solution]) -> None:
+def write_solutions(path: Path, solutions: Mapping[str, SolvedProblem]) -> None:
     """What each solver found: in an .npz archive all, in an HDF5 file the first one's as FCLIB's `solution`.
 
     Keys of the archive: NAME for r, NAME/u, NAME/status, and NAME/history, rows (iterations, residual).
@@ -227,10 +229,10 @@ def print_solves(summary: Mapping[str, Any]) -> None:
         console.print("* follows another law than the problem's: an answer of its own where that law matters")
 
 
-def _row(solver: Solver, problem: AnyProblem, result: ContactResult, seconds: float) -> Row:
+def _row(solver: Solver, problem: AnyProblem, result: ContactResult, seconds: float) -> SolverRow:
     counts = np.bincount(result.status, minlength=3)
     errors = asdict(quoted_errors(problem, result.r))
-    return Row(
+    return SolverRow(
         solver.name,
         1e3 * seconds,
         int(result.iterations),

@@ -19,8 +19,8 @@ from palpo.physics.collision.distance_errors import DistanceErrors, distance_err
 from palpo.physics.collision.distance_field import exact_field, learned_field, signed_distance
 from palpo.physics.collision.io import find_network, write_network
 from palpo.physics.collision.learned_distance import LearnedDistance, learned_distance
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 
 Progress = Callable[[float], None]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver, found_by
+from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, found_by
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import MAILBOX
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import Way, upright
+from palpo.haptics.path import TickPath, upright
 
 if TYPE_CHECKING:
     from palpo.haptics.rate import Source
@@ -27,7 +27,7 @@ class Deflected(Device):
     live = hardware = True
     automatic = False
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if asked.lock_step:
             raise HapticsError(
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
@@ -48,8 +48,8 @@ class Deflected(Device):
         opened = getattr(self, "_opened", None)
         return self.word if opened is None else opened.title
 
-    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
-        return Way(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
+        return TickPath(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))
 
     def driver(self, servo: Servo) -> ServoDriver:
         from palpo.haptics.rate import RateThread
@@ -57,7 +57,7 @@ class Deflected(Device):
         return RateThread(servo, self._opened)
 
 
-class SpaceMouse(Deflected):
+class SpaceMouseDevice(Deflected):
     """A knob with six axes."""
 
     word = "spacemouse"
@@ -71,12 +71,12 @@ class SpaceMouse(Deflected):
     )
 
     def opened(self) -> Source:
-        from palpo.haptics.backends.spacemouse import SpaceMouse as Backend
+        from palpo.haptics.backends.spacemouse import SpaceMouse
 
-        return Backend(self.name)
+        return SpaceMouse(self.name)
 
 
-class Gamepad(Deflected):
+class GamepadDevice(Deflected):
     """Two sticks."""
 
     word = "gamepad"
@@ -90,6 +90,6 @@ class Gamepad(Deflected):
     )
 
     def opened(self) -> Source:
-        from palpo.haptics.backends.gamepad import Gamepad as Backend
+        from palpo.haptics.backends.gamepad import Gamepad
 
-        return Backend()
+        return Gamepad()

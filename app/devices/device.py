@@ -15,7 +15,7 @@ from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.device import (
     EXTERNAL,
     TABLE,
-    Grip,
+    HandGrip,
     VirtualDevice,
     first_rows,
     make_virtual_device,
@@ -23,7 +23,7 @@ from palpo.haptics.device import (
 )
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import ServoThread
-from palpo.haptics.path import Way, waypoints
+from palpo.haptics.path import TickPath, waypoints
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device
 from palpo.physics.exchange.ahead import Ahead
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from palpo.haptics.servo import Servo
 
 
-class Asked(Protocol):
+class DeviceOptions(Protocol):
     """What a user says of the device, in the command line's words (`palpo.app.runtime.options.Options`)."""
 
     @property
@@ -138,11 +138,11 @@ class Device:
     given_up: bool = False
     """Whether whoever waits for it to open no longer wants it."""
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         """Raises HapticsError where it cannot be used in such a run."""
 
     @classmethod
-    def there(cls, asked: Asked) -> bool:
+    def there(cls, asked: DeviceOptions) -> bool:
         """Whether `--device auto` may take it now."""
         return cls.automatic
 
@@ -162,7 +162,7 @@ class Device:
         """Make it ready, until the stack closes; returns its figures. Raises HapticsError if it cannot be."""
         return device_spec(spec)
 
-    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
         """Where the hand is led, a row a tick, scene axes. held (3,) [m]: the tool's held point."""
         raise NotImplementedError
 
@@ -171,7 +171,7 @@ class Device:
         path = to_device(self.path(spec, held), workspace_of(spec))
         hand = spec.device.hand
         device = make_mock(
-            device_spec(spec), *first_rows(path), grip=Grip(hand.stiffness, hand.damping),
+            device_spec(spec), *first_rows(path), grip=HandGrip(hand.stiffness, hand.damping),
             dt=spec.rates.dt,
         )._replace(source=self.source)  # fmt: skip
         return device, path_ahead(device, path)
@@ -190,6 +190,6 @@ def external_device(dt: float, cutoff_hz: float) -> tuple[VirtualDevice, Ahead]:
     return device, path_ahead(device, waypoints([[0.0, 0.0, 0.0, 0.0]]))
 
 
-def to_device(path: Way, workspace: Workspace) -> Way:
+def to_device(path: TickPath, workspace: Workspace) -> TickPath:
     """A path in scene axes, in the device's."""
     return path.mapped(lambda x, q: (positions_to_device(workspace, x), orientations_to_device(workspace, q)))

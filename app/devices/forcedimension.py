@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver, external_device, found_by
+from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, external_device, found_by
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
@@ -45,7 +45,7 @@ class ForceDimension(Device):
     )
     live = rebased = hardware = True
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if asked.lock_step:
             raise HapticsError(
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
@@ -53,7 +53,7 @@ class ForceDimension(Device):
         self.name = asked.device_name
 
     @classmethod
-    def there(cls, asked: Asked) -> bool:
+    def there(cls, asked: DeviceOptions) -> bool:
         from palpo.haptics.backends.dhd_library import load
 
         if asked.lock_step:

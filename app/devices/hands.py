@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver, Speaking
+from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, Speaking
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.protection import device_spec
 from palpo.app.devices.table import choose
@@ -26,7 +26,7 @@ from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
     from palpo.haptics.servo import Servo
-    from palpo.render.controls import Hand
+    from palpo.render.controls import PointedPose
 
 
 class Paths:
@@ -62,7 +62,7 @@ class _As:
     device_name: str | None = None
 
 
-def chosen(spec: BaseScene, asked: Asked, named: Sequence[str]) -> list[Device]:
+def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[Device]:
     """The devices of all hands: the one that is asked for, then those named, then simulated ones.
 
     Raises HapticsError for one that cannot be used, or not in that place.
@@ -174,7 +174,7 @@ class Together:
         return ended
 
 
-def lead(servo: Servo, hand: Hand) -> None:
+def lead(servo: Servo, hand: PointedPose) -> None:
     """Bring the simulated device of a servo to where the pointer's hand is in the scene."""
     position = positions_to_device(servo.workspace, hand.position[None])[0]
     orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver, external_device, found_by
+from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, external_device, found_by
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
@@ -35,7 +35,7 @@ class Haply(Device):
         "first two buttons together: the force is off",
     )
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         from palpo.haptics.backends.haply_bridge import SERVICE
 
         if asked.lock_step:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from palpo.app.devices.device import Device
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.path import Table, Way, waypoints
+from palpo.haptics.path import Table, TickPath, waypoints
 
 
 class SimulatedHand(Device):
@@ -19,11 +19,11 @@ class SimulatedHand(Device):
     def title(self) -> str:
         return "simulated hand"
 
-    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
         return scripted_path(spec)
 
 
-def scripted_path(spec: BaseScene) -> Way:
+def scripted_path(spec: BaseScene) -> TickPath:
     """The scene's path, one row a tick, scene axes."""
     device, rate = spec.device, spec.rates.servo_hz
     kind: Literal["smooth", "linear"] = "smooth" if device.smooth else "linear"
@@ -38,4 +38,4 @@ def scripted_path(spec: BaseScene) -> Way:
         positions, _ = moving.at(np.minimum(ticks, moving.ticks - 1))
         return positions, turning.at(np.minimum(ticks, turning.ticks - 1))[1]
 
-    return Way(max(moving.ticks, turning.ticks), at)
+    return TickPath(max(moving.ticks, turning.ticks), at)

@@ -3,11 +3,11 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device
+from palpo.app.devices.device import Device, DeviceOptions
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import MAILBOX
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import Way, upright
+from palpo.haptics.path import TickPath, upright
 
 
 class Mouse(Device):
@@ -26,13 +26,13 @@ Window("palpo", 64, 64, visible=False)
     live = pointed = True
     source = MAILBOX
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if not asked.window:
             raise HapticsError("--device mouse: there is no window for its pointer; use mock or replay:FILE")
 
     @classmethod
-    def there(cls, asked: Asked) -> bool:
+    def there(cls, asked: DeviceOptions) -> bool:
         return asked.window
 
-    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
-        return Way(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
+        return TickPath(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))

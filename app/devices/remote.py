@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver, external_device
+from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, external_device
 from palpo.app.devices.protection import device_spec
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import VirtualDevice
@@ -40,7 +40,7 @@ class Remote(Device):
         "button 2 held down: the tool stays, and the hand may go back",
     )
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         from palpo.haptics.backends.udp import endpoint
 
         if asked.lock_step:

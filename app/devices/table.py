@@ -1,26 +1,26 @@
 """The devices that a run can use, in the order in which `--device auto` asks whether they are there."""
 
-from palpo.app.devices.deflected import Gamepad, SpaceMouse
-from palpo.app.devices.device import Asked, Device
+from palpo.app.devices.deflected import GamepadDevice, SpaceMouseDevice
+from palpo.app.devices.device import Device, DeviceOptions
 from palpo.app.devices.forcedimension import ForceDimension
 from palpo.app.devices.haply import Haply
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.mouse import Mouse
 from palpo.app.devices.remote import Remote
-from palpo.app.devices.touch import Touch
-from palpo.app.devices.trajectory import Trajectory
+from palpo.app.devices.touch import TouchDevice
+from palpo.app.devices.trajectory import TrajectoryDevice
 from palpo.haptics.errors import HapticsError
 
 DEVICES: tuple[type[Device], ...] = (
-    Touch,
+    TouchDevice,
     ForceDimension,
     Mouse,
     SimulatedHand,
-    Trajectory,
+    TrajectoryDevice,
     Haply,
     Remote,
-    SpaceMouse,
-    Gamepad,
+    SpaceMouseDevice,
+    GamepadDevice,
 )
 AUTO = "auto"
 
@@ -44,7 +44,7 @@ def kind_of(named: str) -> type[Device]:
     return kind
 
 
-def choose(asked: Asked) -> Device:
+def choose(asked: DeviceOptions) -> Device:
     """The device that `--device` names. Raises HapticsError for one that is not there."""
     word, _, argument = asked.device.partition(":")
     kind = None if word == AUTO else kind_of(asked.device)

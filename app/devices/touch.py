@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, ServoDriver, external_device
+from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, external_device
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
@@ -29,7 +29,7 @@ _kept: dict[str | None, OpenHapticsDevice] = {}
 """Open, without force, between two runs at one window."""
 
 
-class Touch(Device):
+class TouchDevice(Device):
     """The maker's library is loaded when it is asked for, and not before."""
 
     word, about = "touch", "a Touch or Phantom through OpenHaptics; --device-name says which"
@@ -54,14 +54,14 @@ sys.exit(not found.ok)
     )
     live = rebased = hardware = schedules = True
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if asked.lock_step:
             raise HapticsError("--device touch: a hand cannot be held in lock-step; leave --lock-step out")
         self.name, self._window = asked.device_name, asked.window
         self._thread: TouchThread | None = None
 
     @classmethod
-    def there(cls, asked: Asked) -> bool:
+    def there(cls, asked: DeviceOptions) -> bool:
         from palpo.haptics.backends.openhaptics_library import load
 
         if asked.lock_step:

@@ -6,24 +6,24 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Asked, Device, to_device
+from palpo.app.devices.device import Device, DeviceOptions, to_device
 from palpo.app.devices.protection import workspace_of
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import VirtualDevice, first_rows, make_virtual_device, path_ahead
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import Table, Way
+from palpo.haptics.path import Table, TickPath
 from palpo.haptics.workspace import quaternion_product
 from palpo.physics.exchange.ahead import Ahead
 
 
-class Trajectory(Device):
+class TrajectoryDevice(Device):
     """The stylus is where the file says, and no hand yields."""
 
     word, argument = "replay", "FILE"
     automatic = False
     about = "a recording (.h5), or a table t x y z (CSV or whitespace columns)"
 
-    def __init__(self, asked: Asked, argument: str) -> None:
+    def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if not argument:
             raise HapticsError("--device replay: name a file, replay:FILE")
         self.file, self.unit, self.scale = Path(argument), asked.unit, asked.replay_scale
@@ -32,7 +32,7 @@ class Trajectory(Device):
     def title(self) -> str:
         return f"replay of {self.file.name}"
 
-    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> Way:
+    def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
         return trajectory_path(self.file, self.unit, self.scale, spec.rates.servo_hz, held)
 
     def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:
@@ -41,7 +41,9 @@ class Trajectory(Device):
         return device, path_ahead(device, path)
 
 
-def trajectory_path(file: Path, unit: str, scale: float, rate_hz: float, start: NDArray[np.float64]) -> Way:
+def trajectory_path(
+    file: Path, unit: str, scale: float, rate_hz: float, start: NDArray[np.float64]
+) -> TickPath:
     """A trajectory at the servo's rate, scene axes; a foreign one starts at `start` (3,) [m], upright.
 
     A recording of ours is in scene axes already and stays where it was, unless it is scaled.

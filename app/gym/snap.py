@@ -8,7 +8,7 @@ from gymnasium.spaces import Box
 
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of
-from palpo.app.gym.snap_plant import BOUND, QUICK, Errors, Plant
+from palpo.app.gym.snap_plant import BOUND, QUICK, InsertionVariation, Plant
 from palpo.app.gym.snap_trials import Observation, Trials
 
 ACTIONS, OBSERVATIONS = Box(-1.0, 1.0, (6,), np.float32), Box(-BOUND, BOUND, (18,), np.float32)
@@ -63,11 +63,11 @@ class SnapEnv(gymnasium.Env[Observation, Observation]):
         self,
         scene: str = "snap",
         overrides: tuple[str, ...] = QUICK,
-        errors: Errors | dict[str, Any] | None = None,
+        errors: InsertionVariation | dict[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError, InputError and Refusal for what cannot be built."""
-        self.plant = Plant(scene, tuple(overrides), errors_of(Errors, errors))
+        self.plant = Plant(scene, tuple(overrides), errors_of(InsertionVariation, errors))
         self._trials = Trials(self.plant)
         self.render_mode = render_mode
         self.action_space, self.observation_space = ACTIONS, OBSERVATIONS

@@ -13,7 +13,7 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of
 from palpo.app.gym.snap import ACTIONS, OBSERVATIONS, SnapEnv
-from palpo.app.gym.snap_plant import QUICK, Errors, Plant
+from palpo.app.gym.snap_plant import QUICK, InsertionVariation, Plant
 from palpo.app.gym.snap_trials import Flags, Observation, Trials
 
 
@@ -32,7 +32,7 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         num_envs: int = 1,
         scene: str = "snap",
         overrides: tuple[str, ...] = QUICK,
-        errors: Errors | dict[str, Any] | None = None,
+        errors: InsertionVariation | dict[str, Any] | None = None,
         max_episode_steps: int | None = 300,
         threads: int | None = None,
         autoreset_mode: AutoresetMode = AutoresetMode.NEXT_STEP,
@@ -42,7 +42,7 @@ class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):
         modes = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
         if num_envs < 1 or autoreset_mode not in modes:
             raise Refusal(f"num_envs = {num_envs}, {autoreset_mode}: give at least 1, and one of {modes}")
-        self.plant = Plant(scene, tuple(overrides), errors_of(Errors, errors))
+        self.plant = Plant(scene, tuple(overrides), errors_of(InsertionVariation, errors))
         n = min(num_envs, threads or len(os.sched_getaffinity(0)))
         self._trials = Trials(self.plant, num_envs, n)
         self.num_envs, self.render_mode, self.autoreset_mode = num_envs, render_mode, autoreset_mode

@@ -16,10 +16,10 @@ from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.load import load_scene
 from palpo.config.schema.connector import FilesConnector
 from palpo.config.schema.snap import SnapScene
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.mesh.connectors.connector import GIVE, Connector
-from palpo.physics.mesh.connectors.registry import KINDS
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors.connector import GIVE, Connector
+from palpo.physics.systems.snap.connectors.registry import KINDS
 from palpo.physics.systems.snap.episode import make_episode
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.servo import make_servo
@@ -49,7 +49,7 @@ TRIES = 100
 
 
 @dataclass(frozen=True)
-class Errors:
+class InsertionVariation:
     """What differs from the scene, drawn evenly from both sides of nothing where it is not said otherwise.
 
     position [m]: of the plug in the gripper, along the axes across the push. tilt [rad]: about all axes.
@@ -74,11 +74,11 @@ class Errors:
         require(self, ("friction", "modulus", "geometry"))
 
 
-NONE = Errors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1)
+NONE = InsertionVariation(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1)
 """The scene as it is."""
 
 
-class Rig:
+class VariantRig:
     """One variant's model and servo, at rest after `restore`."""
 
     def __init__(self, spec: SnapScene, model: SnapModel, variant: int, latest: int) -> None:
@@ -110,7 +110,7 @@ class Plant:
     Raises ConfigError, InputError and Refusal for what cannot be built.
     """
 
-    def __init__(self, scene: str, overrides: tuple[str, ...], errors: Errors) -> None:
+    def __init__(self, scene: str, overrides: tuple[str, ...], errors: InsertionVariation) -> None:
         told = load_scene(scene, overrides)
         if not isinstance(told, SnapScene):
             raise Refusal(f'{scene}: system = "{told.system}"; this environment needs a snap scene')
@@ -119,7 +119,7 @@ class Plant:
         self.latest = round(errors.delay / told.rates.dt)
         self._connectors = list(self._varied())
         self._models: list[Callable[[], SnapModel] | None] = [None for _ in self._connectors]
-        self._idle: list[list[Rig]] = [[] for _ in self._connectors]
+        self._idle: list[list[VariantRig]] = [[] for _ in self._connectors]
         along = c.push
         self.unit_force = float(along @ c.admittance.stiffness[:3, :3] @ along) * GIVE
         mass, _, inertia = c.plug.mass_properties(1.0)
@@ -166,10 +166,10 @@ class Plant:
         """How many connectors there are."""
         return len(self._connectors)
 
-    def take(self, variant: int) -> Rig:
+    def take(self, variant: int) -> VariantRig:
         """A rig at rest that nobody else uses."""
         idle = self._idle[variant]
-        rig = idle.pop() if idle else Rig(self.scene, self._model(variant), variant, self.latest)
+        rig = idle.pop() if idle else VariantRig(self.scene, self._model(variant), variant, self.latest)
         rig.restore()
         return rig
 
@@ -180,7 +180,7 @@ class Plant:
             made = self._models[variant] = models_of(self.scene, self._connectors[variant], Silent())
         return made()
 
-    def give(self, rig: Rig) -> None:
+    def give(self, rig: VariantRig) -> None:
         """It may be taken again."""
         self._idle[rig.variant].append(rig)
 

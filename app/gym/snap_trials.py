@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.drawn import known_only
-from palpo.app.gym.snap_plant import BACK, BOUND, BREAKING, COST, LATCHED, TICKS, Plant, Rig
-from palpo.physics.math3 import quat_from_rotvec, quat_multiply
+from palpo.app.gym.snap_plant import BACK, BOUND, BREAKING, COST, LATCHED, TICKS, Plant, VariantRig
+from palpo.physics.numerics.math3 import quat_from_rotvec, quat_multiply
 from palpo.physics.systems.snap.episode import SEEN, SENSED, advance_all, advance_one, claims
 
 Floats = NDArray[np.float64]
@@ -18,7 +18,7 @@ Flags = NDArray[np.bool_]
 Observation = NDArray[np.float32]
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """Of a step, in each of m episodes."""
 
     observation: Observation  # (m, 18)
@@ -32,7 +32,7 @@ class Trials:
 
     def __init__(self, plant: Plant, n: int = 1, threads: int = 1) -> None:
         self.plant = plant
-        self.rigs: list[Rig | None] = [None] * n
+        self.rigs: list[VariantRig | None] = [None] * n
         self._addresses, self._stroke, self._best = np.zeros(n, np.int64), np.ones(n), np.zeros(n)
         self._seen, self._noise, self._claims = np.zeros((n, SEEN)), np.zeros((n, SENSED)), claims(n)
         self._helpers = threads - 1
@@ -73,7 +73,7 @@ class Trials:
         told = {name: value[0].item() for name, value in self._told(who).items()}
         return self._observe(who, [rng])[0], {**told, **drew}
 
-    def _take(self, i: int, variant: int, delay: float) -> Rig:
+    def _take(self, i: int, variant: int, delay: float) -> VariantRig:
         """The variant's rig to place i, its sensors that late."""
         plant = self.plant
         late = round(delay / plant.scene.rates.dt)
@@ -90,7 +90,9 @@ class Trials:
         self._addresses[i], self._stroke[i] = rig.handle.address, rig.model.connector.stroke
         return rig
 
-    def step(self, who: NDArray[np.intp], actions: ArrayLike, rngs: Sequence[np.random.Generator]) -> Outcome:
+    def step(
+        self, who: NDArray[np.intp], actions: ArrayLike, rngs: Sequence[np.random.Generator]
+    ) -> StepOutcome:
         """The next step of the episodes in m places, all of which have begun; actions (m, 6)."""
         plant = self.plant
         wanted = self._seen[who, :6] + plant.rate * np.clip(np.asarray(actions, float), -1.0, 1.0)
@@ -100,7 +102,7 @@ class Trials:
         broken = (self._seen[who, -1] == 0.0) | (force > BREAKING)
         reward = np.fmax(0.0, share - self._best[who]) - COST * np.fmin(force, BOUND)
         self._best[who] = np.fmax(self._best[who], share)
-        return Outcome(
+        return StepOutcome(
             self._observe(who, rngs), reward + told["latched"] - broken, told["latched"] | broken, told
         )
 

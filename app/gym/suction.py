@@ -44,7 +44,7 @@ UNIT = np.repeat([10e-3, 1e-3, 1.0, 10e-3], [3, 3, 3, 2])
 
 
 @dataclass(frozen=True)
-class Errors:
+class LiftVariation:
     """What differs from the scene, drawn evenly from both sides of nothing where it is not said otherwise.
 
     position [m]: of the cup beside the middle of the cube, along x and z. sight [m]: of where the middle is
@@ -113,12 +113,12 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         self,
         scene: str = "suction-cube",
         overrides: tuple[str, ...] = (),
-        errors: Errors | dict[str, Any] | None = None,
+        errors: LiftVariation | dict[str, Any] | None = None,
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError and Refusal for what cannot be built."""
         self.scene, self.render_mode = Scene(load_scene(scene, overrides), scene), render_mode
-        self.errors = errors_of(Errors, errors)
+        self.errors = errors_of(LiftVariation, errors)
         spec = self.scene.spec
         if not _usable(spec):
             raise Refusal(

@@ -30,7 +30,7 @@ from pydantic import BaseModel
 from palpo.app.cli.progress import Silent
 from palpo.config.systems import brought
 from palpo.physics.bodies.renewal import rest_from_work
-from palpo.physics.engine.contract import Kind
+from palpo.physics.contract.stages import Kind
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 

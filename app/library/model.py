@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Silent
+from palpo.app.cli.refusal import Refusal
 from palpo.app.devices.hands import Paths, chosen, further_hands
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.checkpoint import Checkpoint, less, put, take
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, load
+from palpo.app.library.seal import BODY, open_sealed, seal
 from palpo.app.library.state import State
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.rigs import Rig
@@ -102,7 +104,7 @@ class Model:
 
     @single_threaded
     def write(self, state: State, path: Path) -> None:
-        """A state into a file: an .npz archive, packed quickly, as most of it are zeros."""
+        """A state into a file: a sealed .npz archive, packed quickly, as most of it are zeros."""
         fresh = self.start()
         tree, arrays = less(take(state.rig), take(fresh.rig))
         fresh.close()
@@ -111,10 +113,13 @@ class Model:
             "scene": self.scene.to_toml(), "folder": str(self.scene.spec.origin.path.resolve().parent),
             "name": self.scene.name,
         }  # fmt: skip
-        with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1) as file:
-            for name, array in {TOLD: np.array(json.dumps(told)), **arrays}.items():
-                with file.open(f"{name}.npy", "w", force_zip64=True) as entry:
-                    write_array(entry, array, allow_pickle=False)
+        with path.open("wb+") as sealed:
+            sealed.write(bytes(BODY))
+            with ZipFile(sealed, "w", ZIP_DEFLATED, compresslevel=1) as file:
+                for name, array in {TOLD: np.array(json.dumps(told)), **arrays}.items():
+                    with file.open(f"{name}.npy", "w", force_zip64=True) as entry:
+                        write_array(entry, array, allow_pickle=False)
+            seal(sealed)
 
     @refusing
     def restore(self, path: str | Path) -> State:
@@ -155,9 +160,13 @@ def restore(path: str | Path) -> State:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """What a file says of a state, and its arrays."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files if name != TOLD}
-            told = json.loads(str(file[TOLD]))
+        with path.open("rb") as sealed:
+            open_sealed(sealed, path)
+            with np.load(sealed, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files if name != TOLD}
+                told = json.loads(str(file[TOLD]))
+    except Refusal:
+        raise
     except (KeyError, ValueError, EOFError, BadZipFile) as error:
         raise HapticsError(f"{path}: holds no state that palpo has saved ({error})") from None
     if told.get("version") != VERSION:

@@ -27,7 +27,7 @@ def main(pictures: Path) -> None:
             str(export("snap", (f'connector.ramp="{angle} deg"',), folder / str(angle))) for angle in ANGLES
         ]
         chosen = scenes[ANGLES.index(CHOSEN)]
-        asked = design.Design(
+        asked = design.DesignRequest(
             chosen, axes=design.axes_of(scenes, ()), tolerances=TOLERANCES, runs=PARTS, limits=LIMITS
         )
         found = design.investigate(asked, progress)

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.design import scene_of
 from palpo.app.systems.snap.connector import connector_of
-from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.systems.snap.connectors.connector import Connector, Prong
 
 LAYERS = 4
 """Tetrahedra through the thinnest side of a part's box: fewer bend too stiffly."""

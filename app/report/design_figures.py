@@ -21,7 +21,7 @@ from palpo.physics.fem.stress import NodalLoad
 from palpo.physics.systems.snap.travel import Travel, bearing
 
 if TYPE_CHECKING:
-    from palpo.app.cli.design import Found, Limits, Row
+    from palpo.app.cli.design import DesignResult, Limits, Row
 
 OUT = "#e08a2e"
 BAD = "#d64550"
@@ -178,7 +178,7 @@ def about_mesh(travel: Travel) -> str:
     )
 
 
-def swept(found: Found) -> Figure:
+def swept(found: DesignResult) -> Figure:
     """Along one axis, curves and what was found; over two, maps."""
     if len(found.axes) == 2:
         return _maps(found)
@@ -205,7 +205,7 @@ def swept(found: Found) -> Figure:
     return figure
 
 
-def _maps(found: Found) -> Figure:
+def _maps(found: DesignResult) -> Figure:
     first, second = found.axes
     figure, axes = figure_of(3.3, 3)
     shape = len(first.values), len(second.values)
@@ -224,7 +224,7 @@ def _maps(found: Found) -> Figure:
     return figure
 
 
-def yielded(found: Found, said: str) -> Figure:
+def yielded(found: DesignResult, said: str) -> Figure:
     """Parts within tolerances: what they need and bear, and which pass."""
     figure, axes = figure_of(2.9, 3)
     limits, passes = _limits_of(found), np.array([row["passes"] for row in found.parts])
@@ -246,7 +246,7 @@ def yielded(found: Found, said: str) -> Figure:
     return figure
 
 
-def _limits_of(found: Found) -> dict[str, float | None]:
+def _limits_of(found: DesignResult) -> dict[str, float | None]:
     """By the row's key, in the figure's unit."""
     limits: dict[str, float | None] = {}
     for key, name in LIMITS.items():

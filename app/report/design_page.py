@@ -12,16 +12,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from palpo.app.report import design_figures as draw
-from palpo.app.report.page import Part, _data_url, number, rendered
+from palpo.app.report.page import PageSection, _data_url, number, rendered
 from palpo.config.schema.snap import SnapScene
 
 if TYPE_CHECKING:
-    from palpo.app.cli.design import Found, Row
+    from palpo.app.cli.design import DesignResult, Row
 
 PAGE = "design.html"
 
 
-def write_design(folder: Path, found: Found, share: tuple[float, float, float] | None) -> Path:
+def write_design(folder: Path, found: DesignResult, share: tuple[float, float, float] | None) -> Path:
     """Page, pictures and tables into a folder that exists; the page's path.
 
     share: the yield and the ends of its confidence interval, where parts were drawn.
@@ -68,13 +68,13 @@ def said(share: tuple[float, float, float], n: int) -> str:
     return f"{p:.0f} % of {n} parts pass (95 % confidence: {low:.0f} to {high:.0f} %)"
 
 
-def _part(folder: Path, name: str, title: str, note: str, figure: Figure) -> Part:
+def _part(folder: Path, name: str, title: str, note: str, figure: Figure) -> PageSection:
     path = folder / f"{name}.png"
     figure.savefig(path, dpi=150)
-    return Part(title, note, image=_data_url(path))
+    return PageSection(title, note, image=_data_url(path))
 
 
-def _about_force(found: Found) -> str:
+def _about_force(found: DesignResult) -> str:
     inward = found.travel.insertion
     return (
         f"The force nears its peak of {inward.peak:.3g} N at {1e3 * inward.at_peak:.3g} mm and is "
@@ -82,12 +82,12 @@ def _about_force(found: Found) -> str:
     )
 
 
-def _about(found: Found) -> str:
+def _about(found: DesignResult) -> str:
     drawn = ", ".join(f"{t.key} {t.about:.4g} ± {3.0 * t.deviation:.2g}" for t in found.tolerances)
     return f"Drawn from normal distributions, three deviations wide: {drawn}."
 
 
-def _facts(found: Found) -> list[tuple[str, str]]:
+def _facts(found: DesignResult) -> list[tuple[str, str]]:
     c = found.travel.model.connector
     return [
         ("E", f"{1e-6 * c.material.youngs_modulus:.4g} MPa"),
@@ -96,7 +96,7 @@ def _facts(found: Found) -> list[tuple[str, str]]:
     ]
 
 
-def _cards(found: Found, share: tuple[float, float, float] | None) -> list[tuple[str, str, str]]:
+def _cards(found: DesignResult, share: tuple[float, float, float] | None) -> list[tuple[str, str, str]]:
     row, limits = found.row, found.limits
 
     def allowed(value: float | None, unit: float, what: str) -> str:
@@ -126,7 +126,7 @@ def _eye(spec: SnapScene) -> Any:
     return np.array(view.eye) - np.array(view.target if view.target is not None else (0.0, 0.0, 0.0))
 
 
-def _write_curve(path: Path, found: Found) -> None:
+def _write_curve(path: Path, found: DesignResult) -> None:
     """Every step: which way, travel, force; and the loads, in straight lines between their samples."""
     rows = []
     for name, way in (("in", found.travel.insertion), ("out", found.travel.retention)):

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from palpo.app.report.figures import LOOK, WIDTH
 from palpo.app.report.page import rendered
-from palpo.physics.suction.reduced_cup import Load, ReducedCup, margin, margins
+from palpo.physics.suction.reduced_cup import HeldLoad, ReducedCup, margin, margins
 
 PAGE, LAW, TABLE, PICTURE = "lift.html", "cup.json", "map.csv", "map.png"
 TENDON, BUSHING = "cup.xml", "cup_drake.py"
@@ -37,7 +37,7 @@ COLOURS = {
 }  # fmt: skip
 
 
-def loads(law: ReducedCup, base: Load, axis: str) -> tuple[np.ndarray, np.ndarray, list[list[Load]]]:
+def loads(law: ReducedCup, base: HeldLoad, axis: str) -> tuple[np.ndarray, np.ndarray, list[list[HeldLoad]]]:
     """Masses (m,), values of the axis (v,), and the load of each pair: `base` but for both."""
     masses = np.geomspace(LEAST_MASS, 1.5 * law.limit / 9.81, MASSES)
     values: np.ndarray = {
@@ -47,7 +47,7 @@ def loads(law: ReducedCup, base: Load, axis: str) -> tuple[np.ndarray, np.ndarra
         "roughness": np.array(sorted(law.leak_time)),
     }[axis]
 
-    def load(mass: float, value: float) -> Load:
+    def load(mass: float, value: float) -> HeldLoad:
         changed: dict[str, Any] = {"mass": mass}
         if axis == "curvature":
             changed["diameter"] = 1.0 / value if value > 0.0 else math.inf
@@ -58,12 +58,12 @@ def loads(law: ReducedCup, base: Load, axis: str) -> tuple[np.ndarray, np.ndarra
     return masses, values, [[load(float(m), float(v)) for v in values] for m in masses]
 
 
-def write_lift(folder: Path, law: ReducedCup, base: Load) -> Path:
+def write_lift(folder: Path, law: ReducedCup, base: HeldLoad) -> Path:
     """Write page, picture, table, law and snippet into the folder, which exists; returns the page's path."""
     maps = {axis: loads(law, base, axis) for axis in AXES}
     with (folder / TABLE).open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow([*Load._fields, "least_margin", "decides"])
+        writer.writerow([*HeldLoad._fields, "least_margin", "decides"])
         for _, _, grid in maps.values():
             for row in grid:
                 for load in row:

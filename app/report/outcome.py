@@ -25,6 +25,7 @@ from palpo.haptics.statistics import LATE, STEP
 from palpo.haptics.summary import servo_summary
 from palpo.physics.exchange.durations import bin_edges_us
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.physics.numerics.compilations import COMPILATIONS
 
 Columns = Mapping[str, NDArray[np.float64]]
 
@@ -91,6 +92,7 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
             "by_step_ms": rig.low.times.summary_ms(),
             "others": [_other(loop) for loop in slow.beside],
         },
+        "compiled": COMPILATIONS.names[slow.compiled :],
         "force_N": {
             "final": force[-1].tolist() if len(force) else None,
             "mean_last_half_second": force[-half_second:].mean(axis=0).tolist() if len(force) else None,
@@ -176,6 +178,12 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
         found.append(
             f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old."
         )
+    if servo["limits"]["standstills"]:
+        found.append(
+            f"The servo stood still {servo['limits']['standstills']} times, at most for "
+            f"{1e-6 * servo['late_us']['max']:.2g} s: stopped, asleep, or something else had the processor. "
+            "The force faded and came back."
+        )
     if rig.waited:
         found.append(
             f"The simulation paused for {1e3 * rig.waited * rig.dt:.0f} ms in all: "
@@ -184,6 +192,11 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
     if slow.lost_slots:
         found.append(f"In {slow.lost_slots} slow steps some candidate points did not fit into the frame.")
     found += rig.warnings(result)
+    if compiled := result["compiled"]:
+        found.append(
+            f"{len(compiled)} kernels were compiled while it ran, and what called them stood still: "
+            f"{', '.join(dict.fromkeys(compiled))}."
+        )
     if slow.overruns:
         found.append(f"{slow.overruns} slow steps took longer than their period.")
     return found

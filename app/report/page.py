@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from palpo.app.report import curves, figures
 from palpo.app.runtime.machine import machine_info
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 __all__ = ["machine_info", "write_report"]
 
@@ -43,7 +43,7 @@ NO_PICTURES = "No picture of the scene was taken in this run."
 
 
 @dataclass(frozen=True)
-class Part:
+class PageSection:
     """A section of the page: an image, or the sentence that says why there is none."""
 
     title: str
@@ -211,15 +211,15 @@ def _counts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [(name, number(value)) for name, value in rows if value is not None]
 
 
-def _parts(folder: Path, result: Mapping[str, Any], series: Mapping[str, Any]) -> list[Part]:
-    def part(name: str, title: str, note: str, draw: Callable[[], Figure], data: str = "") -> Part:
+def _parts(folder: Path, result: Mapping[str, Any], series: Mapping[str, Any]) -> list[PageSection]:
+    def part(name: str, title: str, note: str, draw: Callable[[], Figure], data: str = "") -> PageSection:
         path = folder / f"{name}.png"
         try:
             figures.save(draw(), path)
         except figures.Missing as why:
             path.unlink(missing_ok=True)
-            return Part(title, note, why=str(why))
-        return Part(title, note, image=_data_url(path), curves=data)
+            return PageSection(title, note, why=str(why))
+        return PageSection(title, note, image=_data_url(path), curves=data)
 
     return [
         part(

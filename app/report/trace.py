@@ -29,7 +29,7 @@ REPORTED = (
 """Columns that a result and its report are made from: 9 MB a minute."""
 
 
-class Trace:
+class RingTrace:
     """Empties the servo's ring, in the background or when asked; keeps the named columns in memory.
 
     Rows go to the recorder, a flush at a time; `record` exchanges it.

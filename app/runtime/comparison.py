@@ -11,7 +11,7 @@ from palpo.app.report.outcome import (
     vectors,
 )
 from palpo.haptics.recording import Recording
-from palpo.physics.arithmetic import arithmetic
+from palpo.physics.numerics.arithmetic import arithmetic
 
 CLOCKED = ("late_us", "step_us")
 """Columns that the clock makes."""

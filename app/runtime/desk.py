@@ -19,7 +19,7 @@ from PIL import Image
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
-from palpo.app.runtime.knob import Knob
+from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.reel import Ghost
 from palpo.physics.exchange.snapshot import SceneState, make_geometry
 from palpo.render import palette
@@ -69,7 +69,7 @@ CELL = 0.02
 class Desk:
     """Someone at a window. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, progress: Progress, knob: Knob | None = None) -> None:
+    def __init__(self, progress: Progress, knob: ViewKnob | None = None) -> None:
         """knob: what turns the view beside the pointer; it is closed with the window."""
         self.progress = Told(progress)
         self._knob, self._framed = knob, time.perf_counter()

@@ -3,7 +3,8 @@
 Python's own handlers wait until the main thread executes Python code again; a picture that is being drawn or
 a library that hangs would hold the fade back. So the number of a signal goes through a socket
 (`signal.set_wakeup_fd`) to a thread that does nothing else. The first one asks for the end, the second for
-the emergency's fade; if the run has not ended GRACE after that, the process is left as it is.
+the emergency's fade; if the run has not ended GRACE after that, the process is left as it is. Signals that
+would end the process where it stands ask for the emergency's fade at once.
 """
 
 import ctypes
@@ -26,7 +27,10 @@ HANGUP = 1
 _WORDS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGBREAK": "interrupted with Ctrl-Break"}
 WORDS = {int(getattr(signal, name)): words for name, words in _WORDS.items() if hasattr(signal, name)}
 WORDS[HANGUP] = "the terminal was closed"
-"""What ends a run, by number, in words."""
+_ABRUPT = ("SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGVTALRM", "SIGPROF", "SIGXCPU", "SIGIO", "SIGPWR")
+ABRUPT = {int(getattr(signal, name)): f"ended by {name}" for name in _ABRUPT if hasattr(signal, name)}
+WORDS |= ABRUPT
+"""What ends a run, by number, in words; ABRUPT: what nobody sends who wants a program to end in order."""
 SIGNALLED = 128
 """Exit status of a run that a signal ended, less the signal's number."""
 
@@ -98,8 +102,8 @@ class Endings:
         if number not in signal.valid_signals():
             return
         before = signal.getsignal(number)
-        # what was told to be ignored (nohup) stays so
-        if before is signal.SIG_IGN:
+        # what was told to be ignored (nohup) stays so, and whoever uses an abrupt one keeps it
+        if before is signal.SIG_IGN or (number in ABRUPT and before is not signal.SIG_DFL):
             return
         signal.signal(number, lambda _number, _frame: None)
         self._undo.callback(signal.signal, number, before or signal.SIG_DFL)
@@ -130,7 +134,7 @@ class Endings:
         self._count += 1
         if self._count == 1:
             self.number = number
-        self._ask(self._count > 1)
+        self._ask(self._count > 1 or number in ABRUPT)
         if number == HANGUP:
             self._mute()
 

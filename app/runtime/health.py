@@ -11,6 +11,7 @@ from palpo.haptics.flags import (
     PAUSING,
     STALE,
     STARTING_PUSHED,
+    STOOD_STILL,
     STOPPING,
     TICK_FAILED,
 )
@@ -18,7 +19,7 @@ from palpo.render.panel_state import Light
 
 LATE = 0.01
 """Share of the hand's ticks that may come late before the light says so."""
-CAUSES = (EMERGENCY, DEVICE_LOST, TICK_FAILED, NON_FINITE, STALE, STARTING_PUSHED, STOPPING)
+CAUSES = (EMERGENCY, DEVICE_LOST, TICK_FAILED, NON_FINITE, STOOD_STILL, STALE, STARTING_PUSHED, STOPPING)
 """Flags that say why the force fades, the gravest first."""
 
 

@@ -12,7 +12,7 @@ PATIENCE = 0.05
 """Seconds for which a report is waited for."""
 
 
-def open_knob(word: str) -> "Knob":
+def open_knob(word: str) -> "ViewKnob":
     """The device that `--camera` names. Raises HapticsError for one that turns no view, or is not there."""
     from palpo.haptics.backends.gamepad import Gamepad
     from palpo.haptics.backends.spacemouse import SpaceMouse
@@ -20,10 +20,10 @@ def open_knob(word: str) -> "Knob":
     makers = {"spacemouse": SpaceMouse, "gamepad": Gamepad}
     if word not in makers:
         raise HapticsError(f"--camera {word}: choose {' or '.join(makers)}")
-    return Knob(makers[word]())
+    return ViewKnob(makers[word]())
 
 
-class Knob:
+class ViewKnob:
     """An open device whose deflection turns, shifts and zooms a view, read by a thread of its own.
 
     As if it held the scene: pushed to the right, the scene goes to the right; pulled, it comes; twisted, it

@@ -12,7 +12,7 @@ from typing import Any
 from palpo.app.systems.system import system_of
 from palpo.config.load import ConfigError, parse_scene, said_today
 from palpo.config.schema.scene import BaseScene
-from palpo.config.schema.tool import Grip
+from palpo.config.schema.tool import GripSpec
 from palpo.haptics.device_spec import DEVICES
 
 SLEW = 0.1
@@ -45,7 +45,7 @@ def live_keys(spec: BaseScene) -> list[Live]:
     return system_of(spec).live_keys(spec)
 
 
-def hold_keys(key: str, hold: Grip) -> list[Live]:
+def hold_keys(key: str, hold: GripSpec) -> list[Live]:
     """Springs and dampers of a coupling; a pose that is imposed has none."""
     if hold.mode != "coupling":
         return []

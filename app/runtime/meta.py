@@ -9,7 +9,7 @@ from palpo.app.runtime.options import Options
 from palpo.config.earlier import DEFAULTS
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device_spec import DeviceSpec
-from palpo.physics.arithmetic import arithmetic
+from palpo.physics.numerics.arithmetic import arithmetic
 
 
 def meta_of(

@@ -24,7 +24,7 @@ from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking, how_to_take
 from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text
-from palpo.app.runtime.knob import Knob
+from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.reel import Ghost, reel_of
@@ -51,7 +51,7 @@ WAITING_HZ = 5.0
 class Operator(Desk):
     """Someone at the window. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, progress: Progress, knob: Knob | None = None) -> None:
+    def __init__(self, progress: Progress, knob: ViewKnob | None = None) -> None:
         # threads that begin in it keep their priority when this one gives way
         self._launcher = ThreadPoolExecutor(1, "launcher")
         self._launcher.submit(int).result()

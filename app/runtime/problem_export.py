@@ -10,7 +10,7 @@ from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.physics.contact.io import write_fclib
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 
 class ProblemExport:

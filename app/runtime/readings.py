@@ -18,7 +18,7 @@ from palpo.haptics.statistics import LATE
 from palpo.physics.exchange.durations import percentile_us
 from palpo.physics.exchange.port import WAITING
 from palpo.physics.exchange.snapshot import SceneState
-from palpo.render.panel_state import Knob, Light, LoopReading, Plot, Reading
+from palpo.render.panel_state import Light, LoopReading, Plot, Reading, Setting
 from palpo.render.window import Window
 
 SPAN = 6.0
@@ -68,7 +68,7 @@ class Readings:
         self._waited, self._last_tick = 0, -1.0
         # a control keeps its range: one that followed its value would run away under the pointer
         self._ranges = {live.key: (live.lower, live.upper) for live in live_keys(session.spec)}
-        self._knobs: dict[str, tuple[Knob, ...]] = {}
+        self._knobs: dict[str, tuple[Setting, ...]] = {}
         self._spec: Any = None
 
     def look(self) -> None:
@@ -203,13 +203,13 @@ class Readings:
         )
         return {"contact": contact, "solver": solver, "exchange": exchange, "hand": hand}
 
-    def knobs(self) -> dict[str, tuple[Knob, ...]]:
+    def knobs(self) -> dict[str, tuple[Setting, ...]]:
         """The live keys, by group."""
         if self._spec is not self.session.spec:
-            groups: dict[str, list[Knob]] = {}
+            groups: dict[str, list[Setting]] = {}
             self._spec = self.session.spec
             for live in live_keys(self._spec):
-                knob = Knob(
+                knob = Setting(
                     live.key, live.label, live.unit, live.value, *self._ranges[live.key], live.log,
                     live.choices or None, live.help,
                 )  # fmt: skip

@@ -26,7 +26,7 @@ from palpo.app.report.outcome import (
     outcome_of,
     warnings_of,
 )
-from palpo.app.report.trace import Trace
+from palpo.app.report.trace import RingTrace
 from palpo.app.runtime.comparison import Comparison, compare
 from palpo.app.runtime.live import changed
 from palpo.app.runtime.rigs import Further, Rig
@@ -48,18 +48,20 @@ from palpo.haptics.flags import (
     NON_FINITE,
     PAUSING,
     POSE_HELD,
+    STOOD_STILL,
     STOPPING,
     TICK_FAILED,
 )
+from palpo.haptics.limiter import NOTED
 from palpo.haptics.plausible import HELD_TICKS
 from palpo.haptics.reasons import STOP_EMERGENCY
 from palpo.haptics.recording import Recording, read_recording
-from palpo.haptics.servo import start_servo_at
+from palpo.haptics.servo import Servo, start_servo_at
 from palpo.physics.exchange.port import WAITING
 
 DIFFERENT = 1
 """Exit status of a replay that is not the same."""
-ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD | MUTED
+ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD | MUTED | STOOD_STILL
 """Flags by which a run tells what was asked of it, or happened to its device, from outside."""
 OWN = NON_FINITE | TICK_FAILED
 """Flags of a tick that stops the run by itself, and will again."""
@@ -112,10 +114,12 @@ def replay(
     return rerun.outcome(columns, compared, scene or f"{meta['scene']['name']}, replay of {path.name}")
 
 
-def _health(flags: int) -> int:
-    """What a device said of itself in a tick with these flags."""
+def _befall(servo: Servo, flags: int) -> None:
+    """Let happen to a hand's servo what happened from outside in a tick with these flags."""
     erred = DEVICE_ERRED if flags & POSE_HELD else DEVICE_OK
-    return DEVICE_GONE if flags & DEVICE_LOST else erred
+    servo.device.health[0] = DEVICE_GONE if flags & DEVICE_LOST else erred
+    if flags & STOOD_STILL and not servo.limit_state.gate["standstill"]:
+        servo.limit_state.gate["standstill"] = NOTED
 
 
 class _Rerun:
@@ -196,7 +200,7 @@ class _Rerun:
             # nothing was published yet
             rest = self.visual.vertices.copy()
             self.album.look(replace(self.visual.latest()[0], vertices=rest))
-        self.trace = Trace(self.now.servo, names=None)
+        self.trace = RingTrace(self.now.servo, names=None)
         try:
             if self.lock_step:
                 self._change()
@@ -218,10 +222,12 @@ class _Rerun:
             asked = int(self.asked[self._done])
             same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
             span = min(len(same) if same.all() else int(np.argmin(same)), self._to_picture())
+            if asked & STOOD_STILL:
+                span = 1  # one standstill may follow another
             self._ask(asked, span)
             for k, led in enumerate(servo.led, start=2):
                 flags = int(self.recording.columns.get(f"flags_{k}", self.asked)[self._done])
-                led.device.health[0] = _health(flags)
+                _befall(led, flags)
             if self.lock_step:
                 servo_run(servo, span)
             else:
@@ -243,7 +249,7 @@ class _Rerun:
     def _ask(self, asked: int, span: int) -> None:
         """Ask of the servo what was asked of it for these ticks."""
         servo = self.now.servo
-        servo.device.health[0] = _health(asked)
+        _befall(servo, asked)
         if asked & EMERGENCY:
             request_stop(servo, STOP_EMERGENCY)
         if asked & STOPPING:

@@ -20,11 +20,11 @@ from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, make_servo
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
+from palpo.physics.numerics.errors import InputError
 
 WARM_PERIODS = 3
 """Low periods that call every compiled function at least once."""

@@ -24,7 +24,7 @@ from palpo.app.devices.hands import Paths, chosen, drive, further_hands, open_fu
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.report.album import Album
 from palpo.app.report.outcome import Outcome, measured, outcome_of, process_age, warnings_of
-from palpo.app.report.trace import Trace
+from palpo.app.report.trace import RingTrace
 from palpo.app.runtime import live
 from palpo.app.runtime.endings import FADE, Endings, ending_of, errors_told
 from palpo.app.runtime.meta import meta_of
@@ -53,8 +53,9 @@ from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_REQUESTED
 from palpo.haptics.recording import Recorder
 from palpo.haptics.row import columns_of
 from palpo.haptics.servo import Servo
-from palpo.physics.arithmetic import arithmetic
 from palpo.physics.exchange.snapshot import SceneState
+from palpo.physics.numerics.arithmetic import arithmetic
+from palpo.physics.numerics.compilations import COMPILATIONS
 
 BASELINE = 0.5
 """Seconds that the bare clock is measured for before a run in threads, or half the run if that is shorter."""
@@ -111,7 +112,8 @@ class Session:
     def state(self) -> str:
         """What whoever holds a device should do or know now; empty while all is well."""
         told = next((choice.state for choice in self.choices if choice.state), "")
-        return told or (self.rig.doing if hasattr(self, "rig") else "")
+        compiling = f"compiling {COMPILATIONS.now}" if COMPILATIONS.now else ""
+        return told or compiling or (self.rig.doing if hasattr(self, "rig") else "")
 
     @property
     def pointed(self) -> Servo | None:
@@ -171,7 +173,7 @@ class Session:
         self.visual.follow_servo()
         self.album = Album(self.ticks / rate)
         self.slow = SlowLoop(self.rig, self.names, path=path, pacer=pacer, others=others)
-        self.trace = Trace(self.rig.servo)
+        self.trace = RingTrace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
 

@@ -32,6 +32,7 @@ from palpo.haptics.row import Column
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.durations import Durations
 from palpo.physics.exchange.snapshot import COUNTERS, OVERFLOW
+from palpo.physics.numerics.compilations import COMPILATIONS
 
 
 class Clock(Protocol):
@@ -46,7 +47,7 @@ class Clock(Protocol):
         ...
 
 
-class Path(Protocol):
+class HandPath(Protocol):
     """What a hand follows, read by the servo."""
 
     def keep(self, tick: int) -> None:
@@ -109,7 +110,7 @@ class SlowLoop:
     """
 
     def __init__(
-        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: Path | None = None,
+        self, rig: Rig, names: Sequence[str], recorder: Recorder | None = None, path: HandPath | None = None,
         pacer: Pacer | None = None, clock: Clock | None = None, number: int = 0,
         others: Sequence[Pacer | None] = (),
     ) -> None:  # fmt: skip
@@ -131,6 +132,7 @@ class SlowLoop:
             for k, other in enumerate(pacers, start=1)
         ]
         self._failure = ""
+        self.compiled = len(COMPILATIONS.names)  # kernels, when the loop was made
         self._unbooked: list[float] = []
         """Of several loops: the row of the last step, until it is known when its frame was adopted."""
         self.steps = 0

@@ -8,7 +8,7 @@ same sweep, for the same reason.
 from numba import carray, types
 
 from palpo.haptics.clock import now_ns
-from palpo.physics.kernels import callback
+from palpo.physics.numerics.kernels import callback
 
 READINGS = 1
 """Word of a counted clock: readings that are left before it leaps."""

@@ -13,7 +13,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk
-from palpo.app.runtime.knob import Knob
+from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.reel import Reel, reel_of
 from palpo.app.visual.held import shape_of
 from palpo.app.visual.nearness import Nearness
@@ -30,7 +30,7 @@ class Viewer(Desk):
     """Somebody who looks at a recording. Raises RenderUnavailable where there can be no window or panel."""
 
     def __init__(
-        self, recording: Path, progress: Progress, ghost: Path | None = None, knob: Knob | None = None
+        self, recording: Path, progress: Progress, ghost: Path | None = None, knob: ViewKnob | None = None
     ) -> None:
         """ghost: another recording, whose tool is shown beside."""
         super().__init__(progress, knob)

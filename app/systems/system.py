@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from palpo.haptics.limits import LimitParams
     from palpo.haptics.workspace import Workspace
 
-YIELDS, ENGINE, PHYSICS = "palpo.physics.yields", "palpo.physics.engine", "palpo.physics.systems"
+YIELDS, ENGINE, PHYSICS = "palpo.physics.compliance", "palpo.physics.engine", "palpo.physics.systems"
 """Rooms of what is compiled ahead."""
 NO_INTERFACE = "none"
 """Kind of a system that has no interface between two rates."""
@@ -40,6 +40,9 @@ class System(ABC):
     """Modules whose import compiles its ticks."""
     beside: tuple[str, ...] = ()
     """Modules of what the tick calls by address, so that it can be compiled beside the kinds of bodies."""
+
+    rehearsed: tuple[str, ...] = ()
+    """Shipped scenes that between them call all that scenes of this system may."""
 
     @property
     def folder(self) -> Path:
@@ -66,8 +69,12 @@ class System(ABC):
         """Paths of shapes that the hand does not lead, by name."""
         return {}
 
-    def rehearse(self) -> None:  # noqa: B027
-        """Run the slow loop of a small scene that no tick moves, so that it is compiled."""
+    def rehearse(self) -> None:
+        """Run what compiles the slow loops, and whatever else a run calls."""
+        from palpo.app.systems.rehearsal import rehearse
+
+        for scene in self.rehearsed:
+            rehearse(scene)
 
 
 def find_system(name: str) -> System:

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from palpo.config.schema.body import PlaneBody
 from palpo.physics.exchange.snapshot import plane_corners
-from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.numerics.math3 import quat_to_matrix
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]

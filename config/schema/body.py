@@ -7,14 +7,14 @@ from pydantic import AfterValidator, Field, model_validator
 from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one, refuse
 from palpo.config.schema.geometry import (
     BeamGeometry,
-    BodyFile,
+    BodyFileSpec,
     Placement,
     RigidGeometry,
     SolidGeometry,
     StaticGeometry,
     TetGeometry,
 )
-from palpo.config.schema.material import Material
+from palpo.config.schema.material import MaterialSpec
 from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
 
@@ -60,7 +60,7 @@ class _Body(Spec):
     colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
 
 
-class TetBody(_Body):
+class TetBodySpec(_Body):
     """A soft body of linear corotational tetrahedra."""
 
     kind: Literal["tets"]
@@ -70,7 +70,7 @@ class TetBody(_Body):
     )
     geometry: TetGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")
-    material: Material = Field(description='A name such as `"liver"`, or a table.')
+    material: MaterialSpec = Field(description='A name such as `"liver"`, or a table.')
     mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
     solver: Literal["auto", "direct", "multigrid"] = Field(
         "auto",
@@ -80,13 +80,13 @@ class TetBody(_Body):
     fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
 
     @model_validator(mode="after")
-    def _lumped(self) -> "TetBody":
+    def _lumped(self) -> "TetBodySpec":
         if self.solver == "multigrid" and self.mass_model != "lumped":
             raise refuse('multigrid takes mass_model = "lumped"', "solver")
         return self
 
 
-class BeamBody(_Body):
+class BeamBodySpec(_Body):
     """A chain of corotational Timoshenko beams with six freedoms a node."""
 
     kind: Literal["beam"]
@@ -96,7 +96,7 @@ class BeamBody(_Body):
     )
     geometry: BeamGeometry = Field(description="Its centre line and section.")
     placement: Placement = Field(Placement(), description="Where it stands.")
-    material: Material = Field(description='A name such as `"steel"`, or a table.')
+    material: MaterialSpec = Field(description='A name such as `"steel"`, or a table.')
     mass_model: Literal["averaged", "lumped", "consistent"] = Field(
         "averaged",
         description="Mass matrix; the mean of the other two has the most accurate frequencies.",
@@ -104,7 +104,7 @@ class BeamBody(_Body):
     fixed: tuple[Region, ...] = Field((), description="Nodes that neither move nor turn.")
 
 
-class RigidBody(_Body):
+class RigidBodySpec(_Body):
     """A rigid body; exactly one of density and mass is given."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -123,12 +123,12 @@ class RigidBody(_Body):
     mass: Mass | None = Field(None, gt=0, description="Mass, spread evenly over the volume.")
 
     @model_validator(mode="after")
-    def _one(self) -> "RigidBody":
+    def _one(self) -> "RigidBodySpec":
         exactly_one(self, "density", "mass")
         return self
 
 
-class QuasistaticBody(_Body):
+class QuasistaticBodySpec(_Body):
     """An elastic body without inertia, in balance at each tick; if all nodes are clamped, it is rigid."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -142,7 +142,7 @@ class QuasistaticBody(_Body):
     kind: Literal["quasistatic"]
     geometry: SolidGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands; a body file is only moved.")
-    material: Material | None = Field(
+    material: MaterialSpec | None = Field(
         None, description='A name such as `"liver"`, or a table; none with a body file, which has its own.'
     )
     clamped: tuple[Region, ...] = Field(
@@ -153,12 +153,12 @@ class QuasistaticBody(_Body):
     )
 
     @model_validator(mode="after")
-    def _whole(self) -> "QuasistaticBody":
+    def _whole(self) -> "QuasistaticBodySpec":
         for key in ("clamped", "contact"):
             for i, region in enumerate(getattr(self, key, ())):
                 if region.end is not None:
                     raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
-        if isinstance(self.geometry, BodyFile):
+        if isinstance(self.geometry, BodyFileSpec):
             self._refuse_own()
         elif self.material is None:
             raise refuse("the key is missing (a material's name, or a table)", "material")
@@ -203,7 +203,7 @@ class MeshBody(_Body):
 
 
 Body = Annotated[
-    TetBody | BeamBody | RigidBody | QuasistaticBody | PlaneBody | MeshBody,
+    TetBodySpec | BeamBodySpec | RigidBodySpec | QuasistaticBodySpec | PlaneBody | MeshBody,
     Field(discriminator="kind"),
     Kinds(),
 ]

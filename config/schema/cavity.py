@@ -11,7 +11,7 @@ SLOWEST_HZ = 50.0
 """Low rate below which what air holds together may be torn apart by the length of a frame."""
 
 
-class Air(Spec):
+class AirSpec(Spec):
     """A cup and what it is set on: where their surfaces enclose air, its pressure holds or pushes both."""
 
     cup: str = Field(description="Name of the soft body that is or has the cup.")
@@ -37,7 +37,7 @@ class Air(Spec):
     most: Annotated[Count, Field(ge=1, le=4)] = Field(2, description="Most cavities at once.")
 
     @model_validator(mode="after")
-    def _agrees(self) -> "Air":
+    def _agrees(self) -> "AirSpec":
         if self.cup == self.partner:
             raise refuse("a cup is set on another body; name two", "partner")
         if self.sealing > self.alarm:

@@ -139,7 +139,7 @@ class FilesConnector(Spec):
     stroke: PositiveLength = Field(description="Way along it to where the plug is latched.")
 
 
-Connector = Annotated[
+ConnectorSpec = Annotated[
     TwoProngConnector | LanConnector | CapConnector | BuckleConnector | FilesConnector,
     Field(discriminator="kind"),
     Kinds(),

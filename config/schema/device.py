@@ -39,7 +39,7 @@ Turns = Annotated[tuple[tuple[Time, Number, Number, Number, Angle], ...], AfterV
 Button = Annotated[Count, Field(ge=1, le=8)]
 
 
-class Hand(Spec):
+class HandSpec(Spec):
     """The hand of the mock device: a spring and damper pull the stylus along the path; it turns freely."""
 
     stiffness: Stiffness = Field(400.0, gt=0, description="Spring from the target to the stylus.")
@@ -48,7 +48,7 @@ class Hand(Spec):
     friction: Force | None = Field(None, ge=0, description="Dry friction; without it, the device's own.")
 
 
-class Device(Spec):
+class HapticDevice(Spec):
     """The haptic device, and the scripted target of the hand that moves the mock one."""
 
     model: Literal["touch", "phantom_desktop"] = Field(
@@ -65,10 +65,10 @@ class Device(Spec):
     smooth: Flag = Field(
         True, description="Come to rest at each waypoint (minimum jerk) instead of straight ramps."
     )
-    hand: Hand = Field(Hand(), description="The simulated hand.")
+    hand: HandSpec = Field(HandSpec(), description="The simulated hand.")
 
 
-class Workspace(Spec):
+class WorkspaceSpec(Spec):
     """How the device's frame maps into the scene: scaled, then rotated, then moved."""
 
     scale: Number = Field(1.0, gt=0, description="Scene lengths per device length.")

@@ -29,7 +29,7 @@ class _Gas(Spec):
     )
 
 
-class Seal(Spec):
+class SealSpec(Spec):
     """Cup and partner as surfaces of measured roughness, self-affine; where they touch air leaks."""
 
     rms: Length = Field(
@@ -55,8 +55,8 @@ class PassiveGas(_Gas):
     misplaced: ClassVar[dict[str, str]] = dict.fromkeys(("max_pressure", "leak"), _FLOWS)
 
     kind: Literal["passive"]
-    seal: Seal = Field(
-        Seal(),
+    seal: SealSpec = Field(
+        SealSpec(),
         description="Air flows through the gap under a rim, and between rough surfaces the less the harder "
         "they are pressed.",
     )

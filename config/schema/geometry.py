@@ -24,7 +24,7 @@ FILLED_FILES = (".stl", *CAD_FILES)
 """What has a boundary alone, and is filled with tetrahedra by Gmsh."""
 
 
-class Grid(Spec):
+class GridGeometry(Spec):
     """A block cut into cells, centred at its origin."""
 
     size: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
@@ -36,7 +36,7 @@ class Grid(Spec):
     )
 
 
-class Block(Grid):
+class BlockGeometry(GridGeometry):
     """A block of tetrahedra, centred at its origin."""
 
     kind: Literal["block"]
@@ -196,7 +196,7 @@ class _ConnectorPart(Spec):
     )
 
 
-class Prong(_ConnectorPart):
+class ProngGeometry(_ConnectorPart):
     """An elastic part of a snap connector's socket, in the connector's frame."""
 
     kind: Literal["prong"]
@@ -210,7 +210,7 @@ class Plug(_ConnectorPart):
     kind: Literal["plug"]
 
 
-class Line(Spec):
+class LineGeometry(Spec):
     """A straight chain of beams."""
 
     kind: Literal["line"]
@@ -345,13 +345,13 @@ class SurfaceFile(_MeshFile):
         return checked_file(path, info, SURFACE_FILES)
 
 
-class HexBlock(Grid):
+class HexBlock(GridGeometry):
     """A block of hexahedra, centred at its origin."""
 
     kind: Literal["hexes"]
 
 
-class BodyFile(Spec):
+class BodyFileSpec(Spec):
     """A body file: mesh, material, clamped nodes, and K and its inverse if it has them; lengths in metres."""
 
     kind: Literal["body"]
@@ -368,18 +368,26 @@ class SolidFile(VolumeFile):
 
 
 SolidGeometry = Annotated[
-    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFile,
+    HexBlock | BlockGeometry | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFileSpec,
     Field(discriminator="kind"),
     Kinds(),
 ]
 
 
 TetGeometry = Annotated[
-    Block | Cylinder | Sphere | Ellipsoid | Liver | Prong | CupModel | RevolvedCup | VolumeFile,
+    BlockGeometry
+    | Cylinder
+    | Sphere
+    | Ellipsoid
+    | Liver
+    | ProngGeometry
+    | CupModel
+    | RevolvedCup
+    | VolumeFile,
     Field(discriminator="kind"),
     Kinds(),
 ]
-BeamGeometry = Annotated[Line | Polyline, Field(discriminator="kind"), Kinds()]
+BeamGeometry = Annotated[LineGeometry | Polyline, Field(discriminator="kind"), Kinds()]
 RigidGeometry = Annotated[Capsule | Ball | Box | Plug | SurfaceFile, Field(discriminator="kind"), Kinds()]
 StaticGeometry = Annotated[
     Box | Sphere | Ellipsoid | Cylinder | SurfaceFile, Field(discriminator="kind"), Kinds()

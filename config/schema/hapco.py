@@ -6,14 +6,14 @@ from typing import Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from palpo.config.schema.base import Flag, Spec, choose, refuse
-from palpo.config.schema.body import QuasistaticBody, Region
+from palpo.config.schema.body import QuasistaticBodySpec, Region
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
-from palpo.config.schema.tool import Grip, GrippedTool
+from palpo.config.schema.tool import GrippedTool, GripSpec
 from palpo.config.schema.units import Angle, Force, Length, Number, Quantity, Stiffness, Time
 
 
-class PressedBody(QuasistaticBody):
+class PressedBody(QuasistaticBodySpec):
     """One of the two; the hand moves the tool by its clamped nodes. With all of them clamped, it is rigid."""
 
     contact: tuple[Region, ...] = Field(
@@ -142,7 +142,7 @@ class HapcoScene(BaseScene):
         return next(body for body in self.bodies if body.name != self.tool.body)
 
     @property
-    def hold(self) -> Grip:
+    def hold(self) -> GripSpec:
         """How the device holds the mobile body."""
         return self.tool.hold
 

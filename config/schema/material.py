@@ -18,7 +18,7 @@ def library() -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("palpo.config").joinpath("materials.toml").read_text("utf-8"))
 
 
-class Material(Spec):
+class MaterialSpec(Spec):
     """A name of the library, `material = "liver"`, or a table; with a name, it changes what it gives."""
 
     name: str = Field("", description="Entry of the library that supplies the constants not given here.")

@@ -6,9 +6,9 @@ from pydantic import Field, model_validator
 
 from palpo.config.schema.base import Count, Kinds, Spec, exactly_one, refuse
 from palpo.config.schema.body import Colour, Corners, Name, Region, SphereRegion
-from palpo.config.schema.gas import Seal
+from palpo.config.schema.gas import SealSpec
 from palpo.config.schema.geometry import (
-    Block,
+    BlockGeometry,
     Cells,
     Cylinder,
     Factor,
@@ -18,7 +18,7 @@ from palpo.config.schema.geometry import (
     SurfaceFile,
     VolumeFile,
 )
-from palpo.config.schema.material import Material
+from palpo.config.schema.material import MaterialSpec
 from palpo.config.schema.units import (
     Density,
     Length,
@@ -93,16 +93,16 @@ class TunnelBlock(Spec):
 
 
 RigidShape = Annotated[
-    Plate | Bunny | HalfCylinder | TunnelBlock | Block | Cylinder | Sphere | SurfaceFile,
+    Plate | Bunny | HalfCylinder | TunnelBlock | BlockGeometry | Cylinder | Sphere | SurfaceFile,
     Field(discriminator="kind"),
     Kinds(),
 ]
 SoftShape = Annotated[
-    Block | TunnelBlock | Cylinder | Sphere | VolumeFile, Field(discriminator="kind"), Kinds()
+    BlockGeometry | TunnelBlock | Cylinder | Sphere | VolumeFile, Field(discriminator="kind"), Kinds()
 ]
 
 
-class WallRegion(Spec):
+class WallRegionSpec(Spec):
     """A part of the surface that is rougher or smoother than elsewhere, or through which air goes.
 
     Chosen by one of box and sphere, in the scene as it begins; where regions overlap the last one counts.
@@ -110,7 +110,9 @@ class WallRegion(Spec):
 
     box: Corners | None = Field(None, description="Two opposite corners.")
     sphere: SphereRegion | None = Field(None, description="Centre and radius.")
-    seal: Seal | None = Field(None, description="Roughness there, with the cup's; without it, `gas.seal`.")
+    seal: SealSpec | None = Field(
+        None, description="Roughness there, with the cup's; without it, `gas.seal`."
+    )
     permeability: Number | None = Field(
         None,
         gt=0,
@@ -121,7 +123,7 @@ class WallRegion(Spec):
     )
 
     @model_validator(mode="after")
-    def _says_something(self) -> "WallRegion":
+    def _says_something(self) -> "WallRegionSpec":
         exactly_one(self, "box", "sphere")
         if self.seal is None and self.permeability is None:
             raise refuse("the key is missing (or permeability: one of them makes the region differ)", "seal")
@@ -135,7 +137,7 @@ class _Partner(Spec):
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     roughness: Roughness = Field(5e-6, description=ROUGHNESS)
-    regions: tuple[WallRegion, ...] = Field(
+    regions: tuple[WallRegionSpec, ...] = Field(
         (),
         description="Parts of its surface that are rough or porous, where what gets by is computed.",
     )
@@ -186,7 +188,7 @@ class SoftPartner(_MovingPartner):
 
     kind: Literal["tets"]
     geometry: SoftShape = Field(description="Its shape.")
-    material: Material = Field(description='A name such as `"silicone"`, or a table.')
+    material: MaterialSpec = Field(description='A name such as `"silicone"`, or a table.')
     mass: Mass | None = Field(None, gt=0, description="Instead of the material's density.")
     fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
 

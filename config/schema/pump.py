@@ -18,14 +18,14 @@ def at(rows: Switch, time: float, before: bool) -> bool:
     return next((value for since, value in reversed(rows) if since <= time), before)
 
 
-class Line(Spec):
+class LineSpec(Spec):
     """A round line, in which air flows as Hagen and Poiseuille say."""
 
     diameter: PositiveLength = Field(0.004, description="Inner diameter.")
     length: PositiveLength = Field(0.3, description="Length.")
 
 
-class Pump(Spec):
+class PumpSpec(Spec):
     """A vacuum pump, or an ejector: it takes `speed` times 1 - lowest / p, both absolute, at a pressure p."""
 
     speed: Flow = Field(ge=0, description="Air that it takes at the atmosphere's pressure, by volume.")
@@ -38,7 +38,7 @@ class Pump(Spec):
         return self.speed > 0.0 and at(self.table, time, self.state == "on")
 
 
-class Vent(Line):
+class Vent(LineSpec):
     """A valve that lets the atmosphere into the manifold, through a line of its own."""
 
     state: Literal["open", "shut"] = Field(
@@ -51,7 +51,7 @@ class Vent(Line):
         return at(self.table, time, self.state == "open")
 
 
-class CupLine(Line):
+class CupLine(LineSpec):
     """The line from a cup to the manifold, with its valve."""
 
     valve: Switch = Field((), description="Whether its valve is open over time, rows [t, true or false].")
@@ -65,7 +65,7 @@ class Manifold(Spec):
     """What the lines of all cups lead to, with the pump on it."""
 
     volume: Volume = Field(2e-5, gt=0, description="Of the manifold, and of a tank on it.")
-    pump: Pump = Field(description="What takes the air.")
+    pump: PumpSpec = Field(description="What takes the air.")
     vent: Vent = Field(Vent(), description="What lets air in again.")
 
     def check(self, atmosphere: float) -> None:

@@ -9,14 +9,21 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Spec, choose, refuse
-from palpo.config.schema.body import BeamBody, Body, Place, QuasistaticBody, RigidBody, TetBody
-from palpo.config.schema.cavity import SLOWEST_HZ, Air
+from palpo.config.schema.body import (
+    BeamBodySpec,
+    Body,
+    Place,
+    QuasistaticBodySpec,
+    RigidBodySpec,
+    TetBodySpec,
+)
+from palpo.config.schema.cavity import SLOWEST_HZ, AirSpec
 from palpo.config.schema.cues import Cues
-from palpo.config.schema.device import Device, Safety, Workspace
+from palpo.config.schema.device import HapticDevice, Safety, WorkspaceSpec
 from palpo.config.schema.rates import Rates
-from palpo.config.schema.solver import Contact, Friction, Interface, Solver
-from palpo.config.schema.surface import Surface
-from palpo.config.schema.tool import FurtherTool, Hold, Tool
+from palpo.config.schema.solver import Contact, Friction, Interface, SolverSpec
+from palpo.config.schema.surface import SurfaceSpec
+from palpo.config.schema.tool import FurtherToolSpec, HoldSpec, Tool
 from palpo.config.schema.units import Acceleration
 from palpo.config.schema.view import View
 
@@ -41,8 +48,8 @@ class BaseScene(Spec):
         (0.0, -9.81, 0.0), description="Gravity; y is up."
     )
     rates: Rates = Field(Rates(), description="Rates of the loops.")
-    device: Device = Field(Device(), description="The device and the simulated hand.")
-    workspace: Workspace = Field(Workspace(), description="From the device's frame to the scene's.")
+    device: HapticDevice = Field(HapticDevice(), description="The device and the simulated hand.")
+    workspace: WorkspaceSpec = Field(WorkspaceSpec(), description="From the device's frame to the scene's.")
     safety: Safety = Field(Safety(), description="Limits on the force.")
     cues: Cues = Field(Cues(), description="Vibrations and sounds.")
     view: View = Field(View(), description="The camera.")
@@ -82,15 +89,15 @@ class SceneSpec(BaseScene):
         "multirate", description="What computes the scene: bodies at two rates that an interface joins."
     )
     interface: Interface = Field(Interface(), description="How the rates are joined.")
-    solver: Solver = Field(Solver(), description="Contact solver.")
+    solver: SolverSpec = Field(SolverSpec(), description="Contact solver.")
     contact: Contact = Field(Contact(), description="Detection of contacts.")
     friction: Friction = Field(Friction(), description="Coefficients of friction.")
     bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
-    surfaces: tuple[Surface, ...] = Field((), description="How bodies feel to what slides on them.")
+    surfaces: tuple[SurfaceSpec, ...] = Field((), description="How bodies feel to what slides on them.")
     attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
-    air: Air | None = Field(None, description="Air that a cup shuts in; without the table, none is.")
+    air: AirSpec | None = Field(None, description="Air that a cup shuts in; without the table, none is.")
     tool: Tool = Field(description="The body that the device holds.")
-    tools: tuple[FurtherTool, ...] = Field(
+    tools: tuple[FurtherToolSpec, ...] = Field(
         (),
         description="Further tools, each held by a device of its own. Without a table `tool`, the first one "
         "stands for that: its device and workspace are the scene's.",
@@ -126,10 +133,10 @@ class SceneSpec(BaseScene):
         return {body.name: body for body in self.bodies}[name]
 
     @property
-    def tool_body(self) -> BeamBody | RigidBody | QuasistaticBody:
+    def tool_body(self) -> BeamBodySpec | RigidBodySpec | QuasistaticBodySpec:
         """The body that the device holds."""
         body = self.body(self.tool.body)
-        assert isinstance(body, BeamBody | RigidBody | QuasistaticBody)
+        assert isinstance(body, BeamBodySpec | RigidBodySpec | QuasistaticBodySpec)
         return body
 
     def mu(self, a: str, b: str) -> float:
@@ -186,12 +193,12 @@ class SceneSpec(BaseScene):
         held: list[str] = []
         for path, tool in ((("tool",), self.tool), *((("tools", i), t) for i, t in enumerate(self.tools))):
             body = self.body(tool.body)
-            if not isinstance(body, BeamBody | RigidBody | QuasistaticBody):
+            if not isinstance(body, BeamBodySpec | RigidBodySpec | QuasistaticBodySpec):
                 raise refuse(
                     f'this body is kind = "{body.kind}"; the tool is a beam, a rigid or a quasi-static body',
                     *path, "body",
                 )  # fmt: skip
-            if isinstance(body, QuasistaticBody):
+            if isinstance(body, QuasistaticBodySpec):
                 self._check_clamped(tool.hold, *path, "hold")
             elif body.rate != "high":
                 said = 'the tool is computed at the servo\'s rate; write rate = "high"'
@@ -199,10 +206,10 @@ class SceneSpec(BaseScene):
             if body.name in held:
                 raise refuse("another hand holds this body already; give each hand its own", *path, "body")
             held.append(body.name)
-            if not isinstance(body, QuasistaticBody):
+            if not isinstance(body, QuasistaticBodySpec):
                 self._check_place(body, tool.hold, *path, "hold")
         for i, body in enumerate(self.bodies):
-            if isinstance(body, QuasistaticBody) and body.name not in held:
+            if isinstance(body, QuasistaticBodySpec) and body.name not in held:
                 said = "a quasi-static body is moved by a hand; name it in tool.body, or choose another kind"
                 raise refuse(said, "bodies", i, "kind")
             if body.name not in held and getattr(body, "rate", "low") == "high":
@@ -213,7 +220,7 @@ class SceneSpec(BaseScene):
         if self.tools and self.interface.kind in ("paper", "extrapolated"):
             raise refuse(f'"{self.interface.kind}" knows one tool; choose "krylov"', "interface", "kind")
 
-    def _check_clamped(self, hold: Hold, *path: Key) -> None:
+    def _check_clamped(self, hold: HoldSpec, *path: Key) -> None:
         """A hand moves a quasi-static body by its clamped nodes, and feels it at their centre."""
         for key in ("node", "end", "at"):
             if getattr(hold, key) is not None:
@@ -237,7 +244,7 @@ class SceneSpec(BaseScene):
             return
         for key in ("cup", "partner"):
             body = self.body(getattr(self.air, key))
-            if not isinstance(body, TetBody):
+            if not isinstance(body, TetBodySpec):
                 raise refuse(
                     f'this body is kind = "{body.kind}"; only soft ones, "tets", shut in air', "air", key
                 )
@@ -273,10 +280,10 @@ class SceneSpec(BaseScene):
         for side in ("a",) if isinstance(attachment, FrameAttachment) else ("a", "b"):
             point: BodyPoint = getattr(attachment, side)
             body = self.body(point.body)
-            if isinstance(body, QuasistaticBody):
+            if isinstance(body, QuasistaticBodySpec):
                 raise refuse("nothing is attached to a quasi-static body", *path, side, "body")
             self._check_place(body, point, *path, side)
-            if turns and isinstance(body, TetBody):
+            if turns and isinstance(body, TetBodySpec):
                 raise refuse(
                     "nodes of tets have no orientation to hold; attach a point instead", *path, side, "body"
                 )
@@ -290,18 +297,23 @@ class SceneSpec(BaseScene):
         self._check_end(body, place.end, *path)
         if place.node is not None:
             self._check_node(body, place.node, *path, "node")
-        if place.node is None and place.end is None and place.at is None and not isinstance(body, RigidBody):
+        if (
+            place.node is None
+            and place.end is None
+            and place.at is None
+            and not isinstance(body, RigidBodySpec)
+        ):
             raise refuse(f'say where on "{body.name}": one of node, end (of a beam) or at = [x, y, z]', *path)
 
     @staticmethod
     def _check_end(body: Body, end: str | None, *path: Key) -> None:
-        if end is not None and not isinstance(body, BeamBody):
+        if end is not None and not isinstance(body, BeamBodySpec):
             raise refuse(f'only a beam has ends and "{body.name}" is kind = "{body.kind}"', *path, "end")
 
     @staticmethod
     def _check_node(body: Body, node: int, *path: Key) -> None:
-        if not isinstance(body, BeamBody | TetBody):
+        if not isinstance(body, BeamBodySpec | TetBodySpec):
             raise refuse(f'"{body.name}" has no nodes; write at = [x, y, z]', *path)
-        if isinstance(body, BeamBody) and node >= body.geometry.n_nodes:
+        if isinstance(body, BeamBodySpec) and node >= body.geometry.n_nodes:
             last = body.geometry.n_nodes - 1
             raise refuse(f'there is no node {node}; "{body.name}" has nodes 0 to {last}', *path)

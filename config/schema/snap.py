@@ -6,12 +6,12 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from palpo.config.schema.base import Count, Flag, Kinds, Spec, refuse
 from palpo.config.schema.body import Colour
-from palpo.config.schema.connector import Connector, FilesConnector
+from palpo.config.schema.connector import ConnectorSpec, FilesConnector
 from palpo.config.schema.geometry import (
     PositiveLength,
     checked_file,
 )
-from palpo.config.schema.material import Material
+from palpo.config.schema.material import MaterialSpec
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.solver import PlainFriction, Sweeps
 from palpo.config.schema.units import (
@@ -77,7 +77,7 @@ class SnapContact(Spec):
     )
 
 
-class Admittance(Spec):
+class AdmittanceSpec(Spec):
     """How the plug follows its target: as a mass on a spring and a damper, also against turning."""
 
     stiffness: Stiffness | None = Field(
@@ -118,13 +118,13 @@ class Integration(Spec):
     )
 
 
-class ExactDistance(Spec):
+class ExactDistanceSpec(Spec):
     """To the plug's triangles."""
 
     kind: Literal["exact"]
 
 
-class GridDistance(Spec):
+class GridDistanceSpec(Spec):
     """Sampled on a grid, interpolated."""
 
     kind: Literal["grid"]
@@ -133,7 +133,7 @@ class GridDistance(Spec):
     )
 
 
-class LearnedDistance(Spec):
+class LearnedDistanceSpec(Spec):
     """By a network that was trained on the plug."""
 
     kind: Literal["learned"]
@@ -152,10 +152,12 @@ class LearnedDistance(Spec):
         return None if path is None else checked_file(path, info, WEIGHTS_FILES)
 
 
-Distance = Annotated[ExactDistance | GridDistance | LearnedDistance, Field(discriminator="kind"), Kinds()]
+Distance = Annotated[
+    ExactDistanceSpec | GridDistanceSpec | LearnedDistanceSpec, Field(discriminator="kind"), Kinds()
+]
 
 
-class SnapModel(Spec):
+class SnapModelSpec(Spec):
     """How a prong is computed: whole, in segments, reduced."""
 
     segments: Annotated[Count, Field(ge=1, le=16)] = Field(
@@ -183,7 +185,7 @@ class SnapModel(Spec):
     )
 
     @model_validator(mode="after")
-    def _agrees(self) -> "SnapModel":
+    def _agrees(self) -> "SnapModelSpec":
         if self.orders is not None and self.error is not None:
             raise refuse("orders and error exclude each other; keep one", "error")
         if self.static is not None and (self.orders is not None or self.error is not None):
@@ -220,8 +222,8 @@ class SnapScene(BaseScene):
     gravity: tuple[Acceleration, Acceleration, Acceleration] = Field(
         (0.0, 0.0, 0.0), description="None: the socket is linear about its rest, the plug is held."
     )
-    connector: Connector = Field(description="Socket and plug.")
-    material: Material | None = Field(
+    connector: ConnectorSpec = Field(description="Socket and plug.")
+    material: MaterialSpec | None = Field(
         None, description="Of the socket, a name or a table; without it, the connector's own."
     )
     damping: Rayleigh = Field(
@@ -229,11 +231,11 @@ class SnapScene(BaseScene):
     )
     friction: SnapFriction = Field(SnapFriction(), description="Coefficient of friction.")
     contact: SnapContact = Field(SnapContact(), description="Contacts.")
-    distance: Distance = Field(ExactDistance(kind="exact"), description="Distance to the plug.")
-    admittance: Admittance = Field(Admittance(), description="How the plug is held.")
+    distance: Distance = Field(ExactDistanceSpec(kind="exact"), description="Distance to the plug.")
+    admittance: AdmittanceSpec = Field(AdmittanceSpec(), description="How the plug is held.")
     misalignment: Misalignment = Field(Misalignment(), description="Of the plug in the hand.")
     integration: Integration = Field(Integration(), description="The step.")
-    model: SnapModel = Field(SnapModel(), description="Of the socket.")
+    model: SnapModelSpec = Field(SnapModelSpec(), description="Of the socket.")
     solver: SnapSolver = Field(SnapSolver(), description="Contact solver.")
     socket_colour: Colour = Field((0.85, 0.85, 0.82), description="Red, green and blue from 0 to 1.")
     plug_colour: Colour = Field((0.25, 0.45, 0.75), description="Red, green and blue from 0 to 1.")

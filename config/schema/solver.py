@@ -36,7 +36,7 @@ class Interface(Spec):
     max_time: Time = Field(0.02, gt=0, description="extrapolated: how long it may move.")
 
 
-class Solver(Spec):
+class SolverSpec(Spec):
     """The contact solver and its stops."""
 
     name: Literal["gauss_seidel", "anderson"] = Field(

@@ -20,7 +20,7 @@ from palpo.config.schema.geometry import (
     Placement,
     RevolvedCup,
 )
-from palpo.config.schema.material import Material
+from palpo.config.schema.material import MaterialSpec
 from palpo.config.schema.partner import (
     ROUGHNESS,
     Partner,
@@ -123,7 +123,7 @@ Drive = Annotated[
 ]
 
 
-class Cup(Spec):
+class SuctionCup(Spec):
     """A soft body with one or several cups, and what moves it."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -140,7 +140,7 @@ class Cup(Spec):
         "without the key, a cup that is turned about its axis is of hexahedra.",
     )
     placement: Placement = Field(Placement(), description="Where it stands.")
-    material: Material | None = Field(
+    material: MaterialSpec | None = Field(
         None, description="A name or a table; without it, that of the model or of the arm in the thesis."
     )
     mass: Mass | None = Field(
@@ -155,7 +155,7 @@ class Cup(Spec):
     colour: Colour = Field((0.45, 0.65, 0.85), description="Red, green and blue from 0 to 1.")
 
     @model_validator(mode="after")
-    def _agrees(self) -> "Cup":
+    def _agrees(self) -> "SuctionCup":
         if self.material is None and isinstance(self.geometry, RevolvedCup | DrawnCup | BellowsCup | CupFile):
             raise refuse("the key is missing (a material's name, or a table)", "material")
         if self.elements == "hexahedra" and isinstance(self.geometry, CupFile | ArmGeometry):
@@ -175,7 +175,7 @@ class Cup(Spec):
 
 
 SuctionBody = Annotated[
-    Cup | StaticPartner | RigidPartner | SoftPartner, Field(discriminator="kind"), Kinds()
+    SuctionCup | StaticPartner | RigidPartner | SoftPartner, Field(discriminator="kind"), Kinds()
 ]
 
 
@@ -258,26 +258,26 @@ class SuctionScene(BaseScene):
         return "cup" in kinds
 
     @property
-    def cups(self) -> tuple[Cup, ...]:
+    def cups(self) -> tuple[SuctionCup, ...]:
         """The cups."""
-        return tuple(body for body in self.bodies if isinstance(body, Cup))
+        return tuple(body for body in self.bodies if isinstance(body, SuctionCup))
 
     @property
     def partner(self) -> Partner:
         """What they are set on."""
-        return next(body for body in self.bodies if not isinstance(body, Cup))
+        return next(body for body in self.bodies if not isinstance(body, SuctionCup))
 
-    def drive_of(self, cup: Cup) -> Drive | None:
+    def drive_of(self, cup: SuctionCup) -> Drive | None:
         """What moves a cup; of one that moves as another, that one's; None of the tool."""
         if not isinstance(cup.drive, SameDrive):
             return cup.drive
         return next(other.drive for other in self.cups if other.name == cup.drive.cup)
 
-    def roughness(self, cup: Cup) -> float:
+    def roughness(self, cup: SuctionCup) -> float:
         """Depth [m] of the gap that stays between a cup and the partner where they are pressed together."""
         return cup.roughness + self.partner.roughness
 
-    def mu(self, cup: Cup) -> float:
+    def mu(self, cup: SuctionCup) -> float:
         """Friction coefficient between a cup and the partner."""
         return self.friction.at(self.roughness(cup))
 

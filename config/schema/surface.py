@@ -8,7 +8,7 @@ from palpo.config.schema.units import Length, Number, Slowness
 from palpo.config.schema.vectors import Direction
 
 
-class Surface(Spec):
+class SurfaceSpec(Spec):
     """Grooves and a viscous film on a body, or on a part of it; both change its friction and dissipate."""
 
     body: str = Field(description="Name of the body. Where several surfaces hold, the last one does.")
@@ -26,6 +26,6 @@ class Surface(Spec):
     )
 
     @model_validator(mode="after")
-    def _one(self) -> "Surface":
+    def _one(self) -> "SurfaceSpec":
         at_most_one(self, "box", "sphere")
         return self

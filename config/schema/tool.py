@@ -6,11 +6,11 @@ from pydantic import Field
 
 from palpo.config.schema.base import Flag, Spec
 from palpo.config.schema.body import Place
-from palpo.config.schema.device import Device, Workspace
+from palpo.config.schema.device import HapticDevice, WorkspaceSpec
 from palpo.config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
 
 
-class Grip(Spec):
+class GripSpec(Spec):
     """How the device holds what it moves."""
 
     mode: Literal["coupling", "direct"] = Field(
@@ -28,10 +28,10 @@ class GrippedTool(Spec):
     """Which of the bodies the hand holds, by all of the nodes that are held of it."""
 
     body: str = Field(description="Name of the body that the hand holds.")
-    hold: Grip = Field(Grip(), description="How the device holds it.")
+    hold: GripSpec = Field(GripSpec(), description="How the device holds it.")
 
 
-class Hold(Grip, Place):
+class HoldSpec(GripSpec, Place):
     """Where and how the device holds the tool; the place by at most one of node, end and at."""
 
 
@@ -41,7 +41,7 @@ class Tool(Spec):
     body: str = Field(
         description='Name of a beam or rigid body with rate = "high", or of a quasi-static one.'
     )
-    hold: Hold = Field(Hold(), description="The hold.")
+    hold: HoldSpec = Field(HoldSpec(), description="The hold.")
     feedback: Literal["constraints", "reaction"] = Field(
         "constraints",
         description="Sum of the constraint forces on the tool (the paper's), or reaction of the held point, "
@@ -49,10 +49,10 @@ class Tool(Spec):
     )
 
 
-class FurtherTool(Tool):
+class FurtherToolSpec(Tool):
     """A tool beside the first, in a hand of its own."""
 
-    device: Device = Field(description="Its device, and the simulated hand that holds it.")
-    workspace: Workspace = Field(
-        Workspace(), description="From that device's frame to the scene's; its button is that device's."
+    device: HapticDevice = Field(description="Its device, and the simulated hand that holds it.")
+    workspace: WorkspaceSpec = Field(
+        WorkspaceSpec(), description="From that device's frame to the scene's; its button is that device's."
     )

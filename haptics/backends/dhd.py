@@ -15,7 +15,7 @@ from palpo.haptics.backends.dhd_library import (
     CAUSES,
     STATUS_RESET,
     STATUSES,
-    Library,
+    DhdLibrary,
     load,
     spec_of,
 )
@@ -56,7 +56,7 @@ class DhdDevice:
         tell: Callable[[str], object] = str,
         given_up: Callable[[], bool] = bool,
     ) -> None:
-        self.library: Library = load()
+        self.library: DhdLibrary = load()
         self._closed = True
         self.id = self._open(name)
         self._closed = False

@@ -79,7 +79,7 @@ def spec_of(name: str, active_wrist: bool) -> DeviceSpec:
     return replace(nominal, name=name or nominal.name, max_torque=torque, bandwidth=200.0)
 
 
-class Library:
+class DhdLibrary:
     """The functions of libdhd; `call.dhdOpenID(0)`."""
 
     def __init__(self, handle: ctypes.CDLL) -> None:
@@ -128,11 +128,11 @@ def candidates(environment: Mapping[str, str], platform: str = sys.platform) -> 
 
 
 @functools.cache
-def load() -> Library:
+def load() -> DhdLibrary:
     """libdhd, loaded once. Raises HapticsError, in one sentence, where there is none."""
     for name in candidates(os.environ):
         try:
-            return Library(ctypes.CDLL(name))
+            return DhdLibrary(ctypes.CDLL(name))
         except OSError:
             continue
     raise HapticsError(

@@ -32,7 +32,7 @@ from palpo.haptics.limits import make_limits
 from palpo.haptics.servo import Servo, ServoState, make_servo
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import make_port
-from palpo.physics.kernels import callback, inlined, kernel
+from palpo.physics.numerics.kernels import callback, inlined, kernel
 
 FUNCTIONS = (
     "dhdGetPositionAndOrientationFrame",

@@ -13,7 +13,17 @@ from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.haptics.backends import haply_bridge
-from palpo.haptics.backends.haply_bridge import FORCE, OVER, POSE, READY, SERVICE, SIZE, STARTING, said
+from palpo.haptics.backends.haply_bridge import (
+    FORCE,
+    OVER,
+    POSE,
+    READY,
+    SERVICE,
+    SIZE,
+    SKIPPED,
+    STARTING,
+    said,
+)
 from palpo.haptics.device import (
     DEVICE_GONE,
     DEVICE_OK,
@@ -31,7 +41,7 @@ from palpo.physics.exchange.atomics import load_acquire
 from palpo.physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import make_port
-from palpo.physics.kernels import callback, kernel
+from palpo.physics.numerics.kernels import callback, kernel
 
 INVERSE3 = DeviceSpec("Inverse3", 10.0, 2000.0, 0.02e-3, (0.3, 0.2, 0.2), 3, 0.15, 0.1, bandwidth=100.0)
 """The maker's figures, which the service does not state; stiffness, mass and friction are careful guesses."""
@@ -178,7 +188,9 @@ class HaplyDevice:
             return f"{self.title} was lost: {said(self.shared)}"
         if self._process.poll() is not None:
             return f"{self.title} was lost: the process that speaks with Haply's service ended"
-        return f"{self.title} was lost: Haply's service has sent no pose for {SILENCE:g} s"
+        skipped = int(self.shared.state[SKIPPED])
+        beside = f", and {skipped} messages that do not fit" if skipped else ""
+        return f"{self.title} was lost: Haply's service has sent no pose for {SILENCE:g} s{beside}"
 
     def close(self) -> None:
         """End the process, which leaves no force, and take the memory away. A second time does nothing."""

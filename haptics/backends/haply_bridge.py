@@ -6,6 +6,9 @@ buffers in shared memory, which the compiled tick reads and writes without waiti
 force for STALE seconds gets zero; when the program that started this process is gone, so does the device, and
 the connection is closed.
 
+What the service says is a `Message` or it is not looked at: what does not fit is counted and answered with a
+force as any other, and the servo, which gets no pose from it, loses its device if that goes on.
+
 The service's axes are x right, y away from the user, z up: its vector (x, y, z) is (x, z, -y) here.
 """
 
@@ -15,12 +18,12 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
 from palpo.physics.exchange.buffer import SLOTS, acquire, make_control, publish, writer_slot
 
@@ -35,6 +38,8 @@ POSE, FORCE, WORDS = 12, 4, 256
 bytes of a sentence."""
 STARTING, READY, OVER = 0, 1, 2
 """What the process says of itself."""
+SKIPPED = 1
+"""Place in `Shared.state` of the number of messages that did not fit."""
 
 
 class Shared(NamedTuple):
@@ -45,7 +50,7 @@ class Shared(NamedTuple):
     forces: NDArray[np.float64]
     force_control: NDArray[np.int64]
     state: NDArray[np.int64]
-    """STARTING, READY or OVER; shape (8,)."""
+    """STARTING, READY or OVER; how many messages did not fit; shape (8,)."""
     sentence: NDArray[np.uint8]
     """Name of the device, or why it is over; UTF-8, ends at a zero."""
 
@@ -95,36 +100,84 @@ def said(shared: Shared) -> str:
     return bytes(shared.sentence).split(b"\0")[0].decode(errors="replace")
 
 
-def _vector(named: Mapping[str, Any], keys: str) -> list[float]:
-    values = [float(named[key]) for key in keys]
-    if not all(map(math.isfinite, values)):
-        raise ValueError(f"{dict(named)} is not finite")
-    return values
+class _Part(BaseModel):
+    """A part of a message: what else it holds is not looked at, and nothing is taken for what it is not."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
 
 
-def _buttons(state: Mapping[str, Any]) -> int:
-    """Mask of the buttons that a grip names, in their order; older ones have but one."""
-    named = state.get("buttons")
-    if isinstance(named, Mapping):
-        return sum(1 << k for k, name in enumerate(sorted(named)) if named[name])
-    return int(bool(state.get("button", False)))
+class Vector(_Part):
+    """Three numbers."""
+
+    x: FiniteFloat
+    y: FiniteFloat
+    z: FiniteFloat
 
 
-def decode(message: Mapping[str, Any]) -> tuple[str, list[float]]:
-    """(the device's id, POSE numbers in the servo's axes) of a message of the service.
+class Turn(Vector):
+    """A quaternion."""
 
-    Without a grip it is upright. Raises KeyError, ValueError or TypeError for a message that is none.
+    w: FiniteFloat
+
+
+class ArmState(_Part):
+    """Where the handle is [m] and how fast [m/s], in the service's axes."""
+
+    cursor_position: Vector
+    cursor_velocity: Vector | None = None
+
+
+class HaplyArm(_Part):
+    """An Inverse3."""
+
+    device_id: Annotated[str, Field(min_length=1, max_length=64)]
+    state: ArmState
+
+
+class GripState(_Part):
+    """How a grip is turned, and its buttons; older ones have but one."""
+
+    orientation: Turn | None = None
+    buttons: Annotated[dict[str, bool], Field(max_length=32)] | None = None
+    button: bool = False
+
+
+class HaplyGrip(_Part):
+    """A VerseGrip, on a cable or without."""
+
+    state: GripState = GripState()
+
+
+class Message(_Part):
+    """What the service says at each turn."""
+
+    inverse3: tuple[HaplyArm, ...] = ()
+    wireless_verse_grip: tuple[HaplyGrip, ...] = ()
+    verse_grip: tuple[HaplyGrip, ...] = ()
+
+
+def _buttons(state: GripState) -> int:
+    """Mask of the buttons that a grip names, in their order."""
+    if state.buttons is None:
+        return int(state.button)
+    return sum(1 << k for k, name in enumerate(sorted(state.buttons)) if state.buttons[name])
+
+
+def decode(text: str | bytes) -> tuple[str, list[float]] | None:
+    """(the device's id, POSE numbers in the servo's axes) of a message of the service; None: no device.
+
+    Without a grip it is upright. Raises ValidationError for anything that is no `Message`.
     """
-    arm = message["inverse3"][0]
-    x, y, z = _vector(arm["state"]["cursor_position"], "xyz")
-    u, v, w = _vector(arm["state"].get("cursor_velocity") or dict.fromkeys("xyz", 0.0), "xyz")
-    grips = [*message.get("wireless_verse_grip", ()), *message.get("verse_grip", ())]
-    grip = grips[0].get("state", {}) if grips else {}
-    turn, buttons = [1.0, 0.0, 0.0, 0.0], _buttons(grip)
-    if grip.get("orientation"):
-        a, b, c, d = _vector(grip["orientation"], "wxyz")
-        turn = [a, b, d, -c]
-    return str(arm["device_id"]), [x, z, -y, u, w, -v, *turn, float(buttons), 1.0]
+    message = Message.model_validate_json(text)
+    if not message.inverse3:
+        return None
+    arm = message.inverse3[0]
+    at, speed = arm.state.cursor_position, arm.state.cursor_velocity or Vector(x=0.0, y=0.0, z=0.0)
+    grips = message.wireless_verse_grip + message.verse_grip
+    grip = grips[0].state if grips else GripState()
+    q = grip.orientation or Turn(w=1.0, x=0.0, y=0.0, z=0.0)
+    pose = [at.x, at.z, -at.y, speed.x, speed.z, -speed.y, q.w, q.x, q.z, -q.y, float(_buttons(grip)), 1.0]
+    return arm.device_id, pose
 
 
 def encode(device: str, force: NDArray[np.float64]) -> str:
@@ -137,26 +190,38 @@ def encode(device: str, force: NDArray[np.float64]) -> str:
 
 def _turns(connection: Any, shared: Shared, over: threading.Event) -> str:
     """A state and a force in turn; why it ended."""
-    count, heard, device = -1.0, time.monotonic(), ""
+    count, heard, device, fitted = -1.0, time.monotonic(), "", time.monotonic()
     while not over.is_set():
         try:
-            device, pose = decode(json.loads(connection.recv(timeout=PATIENCE)))
+            told = decode(connection.recv(timeout=PATIENCE, decode=False))
         except TimeoutError:
             return f"the service has not answered for {PATIENCE:g} s"
-        except (KeyError, IndexError, ValueError, TypeError):
-            return "no Inverse3; check its power and cable, and Haply Hub"
-        shared.poses[writer_slot(shared.pose_control)] = pose
-        publish(shared.pose_control)
-        if shared.state[0] == STARTING:
-            say(shared, f"Inverse3 {device}", READY)
+        except ValidationError as error:
+            shared.state[SKIPPED] += 1
+            if time.monotonic() - fitted > PATIENCE:
+                return f"the service has said nothing that fits for {PATIENCE:g} s ({_misfit(error)})"
+        else:
+            if told is None:
+                return "no Inverse3; check its power and cable, and Haply Hub"
+            device, shared.poses[writer_slot(shared.pose_control)] = told
+            publish(shared.pose_control)
+            fitted = time.monotonic()
+            if shared.state[0] == STARTING:
+                say(shared, f"Inverse3 {device}", READY)
         slot, _ = acquire(shared.force_control)
         if shared.forces[slot, 3] != count:
             count, heard = float(shared.forces[slot, 3]), time.monotonic()
         stale = time.monotonic() - heard > STALE
-        connection.send(encode(device, np.zeros(3) if stale else shared.forces[slot, :3]))
+        connection.send(encode(device, np.zeros(3) if stale else shared.forces[slot, :3]) if device else "{}")
     if device:
         connection.send(encode(device, np.zeros(3)))
     return "ended"
+
+
+def _misfit(error: ValidationError) -> str:
+    """Where a message does not fit, and why."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'message'}: {first['msg']}"[:120]
 
 
 def bridge(address: str, shared: Shared, over: threading.Event) -> None:

@@ -2,10 +2,10 @@
 
 from numpy.typing import ArrayLike
 
-from palpo.haptics.device import Grip, VirtualDevice, make_virtual_device
+from palpo.haptics.device import HandGrip, VirtualDevice, make_virtual_device
 from palpo.haptics.device_spec import DeviceSpec
 
-FIRM = Grip()
+FIRM = HandGrip()
 """A hand that holds a stylus firmly."""
 
 
@@ -15,7 +15,7 @@ def make_mock(
     orientations: ArrayLike | None = None,
     buttons: ArrayLike | None = None,
     *,
-    grip: Grip = FIRM,
+    grip: HandGrip = FIRM,
     velocity_cutoff_hz: float = 30.0,
     dt: float = 1e-3,
 ) -> VirtualDevice:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from palpo.haptics.backends import openhaptics_prepare as prepare
-from palpo.haptics.backends.openhaptics_library import Library, explain, load
+from palpo.haptics.backends.openhaptics_library import HdLibrary, explain, load
 from palpo.haptics.backends.openhaptics_tick import (
     FUNCTIONS,
 )
@@ -129,7 +129,7 @@ class OpenHapticsDevice:
     ) -> None:
         self.name = name
         self.title = "the default device" if name is None else f'the device "{name}"'
-        self.library: Library = load()
+        self.library: HdLibrary = load()
         if self.library.scheduling:
             raise HapticsError(f"{self.title} must be opened before a servo runs on another one")
         hd, constants = self.library.hd, self.library.constants

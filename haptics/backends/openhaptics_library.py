@@ -100,7 +100,7 @@ def _prototypes(d: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
     }
 
 
-class Library:
+class HdLibrary:
     """The functions of libHD (`hd.hdInitDevice` ...), its constants (`constants.HD_...`) and its scheduler.
 
     libHD has one scheduler, one error stack and one current device for the whole process: what concerns the
@@ -221,7 +221,7 @@ def let_find(folders: Iterable[Path], add: Callable[[str], object]) -> None:
 
 
 @functools.cache
-def load() -> Library:
+def load() -> HdLibrary:
     """libHD, loaded once. Raises HapticsError, in one sentence, where there is none."""
     if sys.platform not in ("linux", "win32"):
         raise HapticsError(f"OpenHaptics, which the Touch needs, does not exist for {sys.platform}")
@@ -235,4 +235,4 @@ def load() -> Library:
         raise HapticsError(
             f"libHD was not found ({error}); install OpenHaptics and the device's driver"
         ) from None
-    return Library(hd._lib_hd, hd_define)
+    return HdLibrary(hd._lib_hd, hd_define)

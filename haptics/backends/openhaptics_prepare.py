@@ -27,7 +27,7 @@ from palpo.haptics.backends.openhaptics_tick import (
 )
 from palpo.physics.exchange.atomics import load_acquire, store_release
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.kernels import callback, inlined, kernel
+from palpo.physics.numerics.kernels import callback, inlined, kernel
 
 _OF = {name: k for k, name in enumerate(FUNCTIONS)}
 _MAKE_CURRENT, _BEGIN, _END, _ENABLE = (

@@ -2,7 +2,7 @@
 
 import math
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

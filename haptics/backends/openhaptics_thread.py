@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from palpo.haptics.backends.guardian import Guardian
+from palpo.haptics.backends.guardian import RESTS, Guardian
 from palpo.haptics.backends.openhaptics import PATIENCE, STARTING, OpenHapticsDevice, kept
 from palpo.haptics.backends.openhaptics_library import ERRORS, explain
 from palpo.haptics.backends.openhaptics_tick import (
@@ -29,6 +29,7 @@ from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo
+from palpo.haptics.silence import Silence
 
 QUIET = 0.05
 """Seconds without a tick, as long as a fade takes, after which the force is said not to be known."""
@@ -48,17 +49,17 @@ class TouchThread:
         self.servo, self.device, self._tell = servo, device, tell
         self.error: BaseException | None = None
         self.scheduler = "the device's scheduler was not started"
+        self._guardian = Guardian(device.name)
         library = device.library
         addresses = [library.address(name) for name in FUNCTIONS]
         self._tick = make_touch_tick(
-            servo, addresses, device.handle, device.has, device.style, device.lasting
+            servo, addresses, device.handle, device.has, device.style, device.lasting, self._guardian.heart
         )
         self._data = touch_data(self._tick)
         self._job: int | None = None
         self._silent = ""
         self._quiet = 0  # 1 when a silence is still to be told, 2 once it is
-        self._seen = 0, 0.0
-        self._guardian: Guardian | None = None
+        self._silence = Silence()
         self._told = np.zeros_like(self._tick.counts)
         self._said, self._served = "", (0, 0)
 
@@ -70,9 +71,9 @@ class TouchThread:
         compile_servo(self.servo)
         rate = 1e9 / self.servo.period_ns
         self._job = self.device.library.schedule(touch_callback.address, self._data.address, rate)
-        self._guardian = Guardian(self.device.name)
+        self._guardian.watch()
         self.scheduler = f"the device's own scheduler calls the servo at {rate:g} Hz"
-        self._seen = 0, time.monotonic()
+        self._silence = Silence()
         try:
             while self.running and tick_count(self.servo) == 0:
                 time.sleep(1e-3)
@@ -95,14 +96,14 @@ class TouchThread:
         if self._job is None or self._ended or self._silent:
             return False
         # a paused servo is called and makes no tick
-        ticks, called, now = tick_count(self.servo), int(self._tick.clock["last_call"][0]), time.monotonic()
+        ticks = tick_count(self.servo)
         patience = PATIENCE if ticks else STARTING
-        if called != self._seen[0]:
-            self._seen = called, now
+        silent = self._silence.after(int(self._tick.clock["last_call"][0]))
+        if silent == 0.0:
             self._quiet = 0
-        elif now - self._seen[1] > patience:
+        elif silent > patience:
             self._silent = f"the scheduler of {self.device.title} has not called for {patience:g} s"
-        elif now - self._seen[1] > QUIET and ticks and self._quiet == 0:
+        elif silent > QUIET and ticks and self._quiet == 0:
             self._quiet = 1
         return not self._silent
 
@@ -191,14 +192,15 @@ class TouchThread:
         if self._job is None:
             return
         silent, job, self._job = not self._ended, self._job, None
-        # first of all: a callback that comes late does nothing
+        # first of all: a callback that comes late does nothing, and the guardian leaves it to this thread
         self._tick.words[ENDED] = 1
+        self._guardian.heart[0] = RESTS
         if silent:
             kept.append(self._data)
             # before the scheduler is left: that may wait for ever, and this takes the force
             self.device.close()
         answered = self.device.library.release(job, scheduled=silent)
-        if self._guardian is not None and answered:
+        if answered:
             self._guardian.dismiss()
         if not answered:
             self._silent += "; libHD does not answer: the force is not known, let go of the stylus"

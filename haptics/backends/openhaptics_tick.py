@@ -28,6 +28,7 @@ from palpo.haptics.backends.foreign import (
     call_values,
     call_word,
 )
+from palpo.haptics.backends.guardian import RESTS
 from palpo.haptics.backends.openhaptics_library import BAD_HANDLE, BAD_READING, ERROR_DEPTH, ERRORS, FATAL
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.clock import now_ns
@@ -48,7 +49,7 @@ from palpo.haptics.step import servo_step
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import make_port
-from palpo.physics.kernels import callback, inlined, kernel
+from palpo.physics.numerics.kernels import callback, inlined, kernel
 
 FUNCTIONS = (
     "hdMakeCurrentDevice",
@@ -143,6 +144,9 @@ class TouchTick(NamedTuple):
     clock: NDArray[Any]
     """Of CLOCK, shape (1,)."""
     words: NDArray[np.int64]
+    heart: NDArray[np.int64]
+    """For the device's guardian: time of the last call that has sent its force [ns], RESTS after the last;
+    shape (1,)."""
 
 
 def make_touch_tick(
@@ -152,8 +156,12 @@ def make_touch_tick(
     has: Sequence[bool] = (False,) * len(OPTIONS),
     style: int = 0,
     lasting: float = 1.0,
+    heart: NDArray[np.int64] | None = None,
 ) -> TouchTick:
-    """State before the first call; functions: addresses of FUNCTIONS; device: libHD's handle."""
+    """State before the first call; functions: addresses of FUNCTIONS; device: libHD's handle.
+
+    heart (1,): what a guardian listens to, None for no guardian.
+    """
     return TouchTick(
         servo=servo.state,
         functions=np.array(functions, dtype=np.int64),
@@ -171,6 +179,7 @@ def make_touch_tick(
         fault=np.zeros(1, FAULT),
         clock=np.zeros(1, CLOCK),
         words=np.zeros(5, dtype=np.int64),
+        heart=np.zeros(1, dtype=np.int64) if heart is None else heart,
     )
 
 
@@ -366,6 +375,7 @@ def touch_tick(tick):
     done = servo_step(tick.servo, late, 1)
     if there:
         _end(tick, done)
+    store_release(tick.heart, 0, RESTS if done else tick.clock[0].last_call)
     store_release(tick.words, INSIDE, 0)
     if done:
         store_release(tick.words, ENDED, 1)

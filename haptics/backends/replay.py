@@ -20,7 +20,7 @@ from scipy.signal import butter, sosfiltfilt
 from palpo.haptics.device import RECORDED, VirtualDevice, make_virtual_device
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.flags import CLUTCHED
-from palpo.haptics.path import LONGEST, Table, Way, upright
+from palpo.haptics.path import LONGEST, Table, TickPath, upright
 from palpo.haptics.recording import Recording, read_recording
 from palpo.haptics.workspace import Workspace, orientations_to_device, positions_to_device, quaternion_matrix
 
@@ -173,7 +173,7 @@ def _checked(
 
 def spline_path(
     times: ArrayLike, positions: ArrayLike, quaternions: ArrayLike | None = None, rate_hz: float = 1000.0
-) -> Way:
+) -> TickPath:
     """The spline through a trajectory, from its first time, which becomes 0, to its last.
 
     Quaternions are splined by component along the sign-continuous path and normalised; without any it is
@@ -200,7 +200,7 @@ def spline_path(
         turned = turning(seconds)
         return along(seconds), turned / np.linalg.norm(turned, axis=1, keepdims=True)
 
-    return Way(int(np.floor(lasts + 1e-9)) + 1, at)
+    return TickPath(int(np.floor(lasts + 1e-9)) + 1, at)
 
 
 def resample(

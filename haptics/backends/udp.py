@@ -46,7 +46,7 @@ from palpo.haptics.remote import (
 from palpo.haptics.servo import Servo, ServoState, make_servo
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
-from palpo.physics.kernels import callback, inlined, kernel
+from palpo.physics.numerics.kernels import callback, inlined, kernel
 
 SIZE = 8 * WORDS
 """Bytes of a message."""
@@ -71,7 +71,7 @@ def _call_socket(typing_context, address, descriptor, buffer, size):
     return types.int64(*[types.int64] * 4), codegen
 
 
-class Line(NamedTuple):
+class UdpLine(NamedTuple):
     """A connected socket in compiled code, and the end that speaks over it."""
 
     end: End
@@ -88,7 +88,7 @@ class SceneLink(NamedTuple):
     """All that the scene's end touches."""
 
     servo: ServoState
-    line: Line
+    line: UdpLine
 
 
 class HandLink(NamedTuple):
@@ -97,7 +97,7 @@ class HandLink(NamedTuple):
     port: Port
     position: NDArray[np.float64]
     sent: NDArray[np.float64]
-    line: Line
+    line: UdpLine
     dt: float
 
 
@@ -164,13 +164,13 @@ def hand_link_tick(link):
     return end_tick(port, OK, 1 << 20 if gone else line.end.words[0].quiet)
 
 
-def _a_line(descriptor: int = 0, largest: float = 0.0) -> Line:
+def _a_line(descriptor: int = 0, largest: float = 0.0) -> UdpLine:
     own = ctypes.CDLL(None) if sys.platform != "win32" else None
     addresses = [
         0 if own is None else int(ctypes.cast(getattr(own, name), ctypes.c_void_p).value or 0)
         for name in ("recv", "send")
     ]
-    line = Line(
+    line = UdpLine(
         make_end(), np.array(addresses, dtype=np.int64), int(descriptor), np.zeros(WORDS + 1), np.zeros(WORDS)
     )
     line.leaving[LARGEST] = largest

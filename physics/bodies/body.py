@@ -24,7 +24,7 @@ class Factor(Protocol):
 
 
 @runtime_checkable
-class Body(Protocol):
+class SteppedBody(Protocol):
     """A deformable or rigid body integrated by backward Euler (EQUATIONS.md, section 1).
 
     Freedoms are those of the free nodes only: 3 a node for tetrahedra (velocity [m/s]), 6 a frame for

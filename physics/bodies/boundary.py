@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import fast_kernel, kernel
+from palpo.physics.numerics.kernels import fast_kernel, kernel
 
 
 class Boundary(NamedTuple):

@@ -5,17 +5,17 @@ One kernel family serves the 1 kHz tool and the low-rate bodies. A step is
 and solves EQUATIONS.md, section 1: A_h dv = h (f_ext + f_int - C v - h K v), A_h = M + h C + h^2 K. A_h is
 block tridiagonal, hence O(n). Freedoms of frame i are (velocity, angular velocity) in world axes.
 
-The gyroscopic torque is implicit, frame by frame (physics/dynamics/rigid.py), and enters as the impulse that
+The gyroscopic torque is implicit, frame by frame (physics/bodies/rigid.py), and enters as the impulse that
 carries w to the spin of the free body; A_h stays symmetric and any spin is stable at any h.
 A_h also holds what a taut beam needs of the string's stiffness at this h (physics/fem/beam.py).
 """
 
-from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.bodies.chain_factor import chain_factor, chain_solve
-from palpo.physics.dynamics.rigid import free_spin
+from palpo.physics.bodies.rigid import free_spin
 from palpo.physics.fem.beam import add_beam, beam_energy
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import rotate_by
+from palpo.physics.numerics.arrays import copy, copy_rows
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import rotate_by
 
 
 @kernel

@@ -15,11 +15,11 @@ from palpo.physics.bodies.chain import (
 )
 from palpo.physics.bodies.chain_models import MassMatrix, beam_model, rest_state, rigid_model
 from palpo.physics.bodies.chain_state import ChainModel, ChainState, chain_work
-from palpo.physics.dynamics.implicit_euler import DenseFactor
-from palpo.physics.errors import InputError
+from palpo.physics.bodies.implicit_euler import DenseFactor
 from palpo.physics.fem.beam import Section
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.beam import BeamLine
+from palpo.physics.numerics.errors import InputError
 
 
 def _dense(D: NDArray, U: NDArray) -> NDArray:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
-from palpo.physics.errors import InputError
 from palpo.physics.fem.beam import (
     Section,
     circular_section,
@@ -14,6 +13,7 @@ from palpo.physics.fem.beam import (
     product,
 )
 from palpo.physics.fem.material import Material
+from palpo.physics.numerics.errors import InputError
 
 MassMatrix = Literal["lumped", "averaged", "consistent"]
 

@@ -8,12 +8,12 @@ now. Only u, in the body's axes, is elastic; forces enter as R^T F.
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import node_volumes
-from palpo.physics.math3 import quat_normalise, quat_to_matrix
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.math3 import quat_normalise, quat_to_matrix
 
 ON_A_LINE = 1e-6
 """Width over length below which clamped nodes lie on a line, about which the body could turn [-]."""

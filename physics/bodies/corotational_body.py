@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.body import Factor
-from palpo.physics.errors import InputError
 from palpo.physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.block_product import neighbours
 from palpo.physics.fem.cholesky import CholeskyFactor
@@ -18,6 +17,7 @@ from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.fem.turning_elements import turning_elements
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 
 class CorotationalBody:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.rigid_handle import Handle
+from palpo.physics.bodies.rigid_handle import RigidHandle
 from palpo.physics.fem.assembly import BlockPattern
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def uncoupled() -> Coupled:
     return Coupled(np.zeros((0, 3, 6)), np.zeros((6, 0)), np.zeros((0, 3, 6)), np.zeros((6, 6)))
 
 
-def couple(handle: Handle, x: Floats, near: BlockPattern, blocks: Floats) -> Coupled:
+def couple(handle: RigidHandle, x: Floats, near: BlockPattern, blocks: Floats) -> Coupled:
     """At positions x (n, 3) [m], with the lower blocks (b, 9) of s K of the elements at held nodes."""
     twist, coupling = np.zeros((2, *x.shape, 6))
     is_held = np.zeros(len(x), np.bool_)

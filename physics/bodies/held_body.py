@@ -39,15 +39,15 @@ from palpo.physics.bodies.held_motion import (
     speed_and_change,
     spread,
 )
-from palpo.physics.bodies.renewal import Renewal
+from palpo.physics.bodies.renewal import FactorRenewal
 from palpo.physics.bodies.renewed_beside import RenewedBeside, add_link_forces
-from palpo.physics.bodies.rigid_handle import Handle
-from palpo.physics.errors import InputError
+from palpo.physics.bodies.rigid_handle import RigidHandle
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.node_turns import turn_nodes, turned_part
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -109,7 +109,7 @@ class HeldBody(RenewedBeside):
         self._from: Floats | None = None
         self._lumped = self.M.diagonal()
         self._bare = np.zeros(self.n_dof)
-        self._renewal: Renewal | None = None
+        self._renewal: FactorRenewal | None = None
         self._spare: HeldFactor | None = None
         self.late, self.iterations = False, 0
         self._right, self._imposed = np.zeros(self.n_dof), np.zeros(6)
@@ -123,9 +123,9 @@ class HeldBody(RenewedBeside):
         self.renews = False
         """Whether the next step makes the factor anew, whatever has turned."""
         self._carried: NDArray[np.float64] | None = None
-        self.handle: Handle | None = None
+        self.handle: RigidHandle | None = None
         if self.fixed.size:
-            self.handle = Handle(self.fixed, self.x, mass, inertia)
+            self.handle = RigidHandle(self.fixed, self.x, mass, inertia)
             near = np.flatnonzero(np.isin(self._elements.cells, self.fixed).any(axis=1))
             self._near_cells = near
             self._near = self._elements.part(near)

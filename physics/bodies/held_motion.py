@@ -1,6 +1,6 @@
 """What a body on a handle does to all of its nodes in each step: a call each, not a dozen small ones."""
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

@@ -27,13 +27,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.arithmetic import arithmetic
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.checks import as_cells, as_points
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
+from palpo.physics.numerics.arithmetic import arithmetic
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.stored import check_hdf5, read_archive
 
 FORMAT, VERSION = "palpo-body", 1
 DEFAULT_DENSITY = 1000.0
@@ -43,7 +44,7 @@ UNSYMMETRIC = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class BodyFile:
+class StoredBody:
     """What a body file holds; `stiffness` and `inverse` are arguments of QuasistaticBody.
 
     clamped (c,). triangles (k, 3) or None. stiffness (3 n, 3 n) [N/m] or None. inverse: K^-1 on the mesh's
@@ -58,7 +59,7 @@ class BodyFile:
     inverse: NDArray[np.float64] | None = None
 
 
-def write_body(path: str | PathLike[str], body: BodyFile) -> None:
+def write_body(path: str | PathLike[str], body: StoredBody) -> None:
     """Write a body file, replacing an old one whole. Raises InputError where it cannot be written."""
     import h5py  # late: a tenth of a second that generated scenes need not pay
 
@@ -90,7 +91,7 @@ def write_body(path: str | PathLike[str], body: BodyFile) -> None:
         raise InputError(f"{path}: the body file cannot be written ({error.strerror or error}).") from error
 
 
-def read_body(path: str | PathLike[str]) -> BodyFile:
+def read_body(path: str | PathLike[str]) -> StoredBody:
     """Read a body file. Raises InputError, one sentence that names the file and what is wrong in it."""
     import h5py
 
@@ -105,6 +106,7 @@ def read_body(path: str | PathLike[str]) -> BodyFile:
                     f"{path}: an HDF5 file of another kind (it holds {held}); a body file has the attribute "
                     f"format = {FORMAT!r}."
                 )
+            check_hdf5(file)
             return _read(file, str(path))
     except InputError:
         raise
@@ -114,7 +116,7 @@ def read_body(path: str | PathLike[str]) -> BodyFile:
         raise InputError(f"{path}: not a complete HDF5 body file ({reason}).") from error
 
 
-def _read(file: Any, source: str) -> BodyFile:
+def _read(file: Any, source: str) -> StoredBody:
     version = int(file.attrs.get("version", 0))
     if version != VERSION:
         raise InputError(
@@ -134,7 +136,7 @@ def _read(file: Any, source: str) -> BodyFile:
         triangles = as_cells(file["triangles"][()], 3, len(nodes), "triangle", source)
     stiffness = _stiffness(file, 3 * len(nodes), source) if "stiffness" in file else None
     inverse = _inverse(file["inverse"], mesh, source) if "inverse" in file else None
-    return BodyFile(mesh, material, np.unique(clamped), triangles, stiffness, inverse)
+    return StoredBody(mesh, material, np.unique(clamped), triangles, stiffness, inverse)
 
 
 def _material(constants: Any, source: str) -> Material:
@@ -249,9 +251,9 @@ def load_cached(
 ) -> dict[str, NDArray[np.float64]] | None:
     """The arrays kept under a key, or None where there are none of these finite shapes."""
     try:
-        with np.load(Path(folder) / f"{key}.npz", allow_pickle=False) as file:
-            # copies own their memory, as computed arrays do: a file gives views of what it read
-            found = {name: file[name].copy() for name in shapes}
+        held = read_archive(Path(folder) / f"{key}.npz")
+        # copies own their memory, as computed arrays do: a file gives views of what it read
+        found = {name: held[name].copy() for name in shapes}
     # A cache that is damaged in any way is a cache that is empty.
     except Exception:
         return None

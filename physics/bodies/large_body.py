@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
 from palpo.physics.fem.multigrid.solver import MultigridFactor
+from palpo.physics.numerics.errors import InputError
 
 ACCURATE = 1e-5
 """Residual, relative to its load, at which a change of velocity is known."""

@@ -22,7 +22,6 @@ from palpo.physics.bodies.boundary import (
     place_surface,
 )
 from palpo.physics.bodies.clamped import ClampedBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.hex8 import Integration
@@ -30,6 +29,7 @@ from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import elements_of, lower_blocks, rest_stiffness
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 Progress = Callable[[float], None]
 """Called now and then with the share that is done, 0 to 1."""

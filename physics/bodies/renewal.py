@@ -19,10 +19,10 @@ from palpo.physics.bodies.held_factor import HeldFactor, Matrix
 Floats = NDArray[np.float64]
 
 _pool: list[ThreadPoolExecutor] = []
-_under_way: "WeakKeyDictionary[Renewal, Future[None]]" = WeakKeyDictionary()
+_under_way: "WeakKeyDictionary[FactorRenewal, Future[None]]" = WeakKeyDictionary()
 
 
-class Shape(NamedTuple):
+class TurnedShape(NamedTuple):
     """That of a body in which a factor is made: rotations of the elements (m, 4), of the handle (3, 3)."""
 
     quats: Floats
@@ -30,14 +30,16 @@ class Shape(NamedTuple):
     coupled: Coupled
 
 
-class Renewal:
+class FactorRenewal:
     """A factor of a matrix, and scale A^-1 of as many nodes as a step is likely to ask for.
 
     factor: which is made; nobody else uses it until `take`. steps: after how many more it is taken, counted
     by the body. shape: in which the matrix is that of the body.
     """
 
-    def __init__(self, factor: HeldFactor, matrix: Matrix, scale: float, steps: int, shape: Shape) -> None:
+    def __init__(
+        self, factor: HeldFactor, matrix: Matrix, scale: float, steps: int, shape: TurnedShape
+    ) -> None:
         self.factor, self.steps, self.shape = factor, steps, shape
         self._matrix, self._scale, self._made = matrix, scale, False
         if not _pool:

@@ -22,8 +22,8 @@ from palpo.physics.bodies.conjugate_gradient import conjugate_gradients
 from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.coupling import Coupled
 from palpo.physics.bodies.held_factor import HeldFactor, Matrix, Orders
-from palpo.physics.bodies.renewal import Renewal, Shape
-from palpo.physics.bodies.rigid_handle import Handle
+from palpo.physics.bodies.renewal import FactorRenewal, TurnedShape
+from palpo.physics.bodies.rigid_handle import RigidHandle
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class RenewedBeside(CorotationalBody):
     gradients in it.
     """
 
-    handle: Handle | None
+    handle: RigidHandle | None
     link_stiffness: Floats
     turn: float
     renews: bool
@@ -64,7 +64,7 @@ class RenewedBeside(CorotationalBody):
     """Of the step begun: what changes the motion, but for held nodes."""
     late: bool
     iterations: int
-    _renewal: Renewal | None
+    _renewal: FactorRenewal | None
     _spare: HeldFactor | None
 
     def _couple(self, h: float) -> tuple[Floats, Coupled]:
@@ -102,9 +102,9 @@ class RenewedBeside(CorotationalBody):
             self.linearise()
             m = self.material
             matrix = Matrix(self._blocks.copy(), self._mass, h * (m.beta + h), 1.0 + h * m.alpha)
-            shape = Shape(self._linearised_at.copy(), *self._couple(h))
+            shape = TurnedShape(self._linearised_at.copy(), *self._couple(h))
             factor = self._spare or cast(HeldFactor, self._make_factor())
-            self._renewal = Renewal(factor, matrix, h * h, self._orders.delay, shape)
+            self._renewal = FactorRenewal(factor, matrix, h * h, self._orders.delay, shape)
             self._spare = None
         self.late = turned > self.turn
 

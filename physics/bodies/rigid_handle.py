@@ -3,10 +3,10 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
+from palpo.physics.numerics.math3 import quat_difference, quat_normalise, quat_to_matrix, rotate_by
 
 
-class Handle:
+class RigidHandle:
     """The rigid piece on the held nodes: its pose, its velocity, and what moves it.
 
     nodes (k,): held nodes. mass [kg], inertia (3, 3) [kg m2] about the centre, in the rest axes: of the

@@ -16,9 +16,9 @@ from palpo.physics.fem.element_rotations import extract_rotation
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.substitution import solve_one
 from palpo.physics.fem.turning_elements import Tetrahedra
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
 
 
 class TetBody(CorotationalBody):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.topology import Topology
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 LEAF = 4
 """Most primitives in a leaf of the tree."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 NONE = -1
 """Cell of a point that has no list."""

@@ -5,7 +5,7 @@ which *feature* of the simplex carries the closest point, because a contact is k
 feature is a local minimum of the distance (`palpo.physics.collision.proximity`).
 """
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 FACE, EDGE_AB, EDGE_BC, EDGE_CA, VERTEX_A, VERTEX_B, VERTEX_C = 0, 1, 2, 3, 4, 5, 6
 """Feature codes of a triangle (a, b, c)."""

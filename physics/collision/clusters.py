@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
 
 COUNT = np.dtype([("found", np.int64), ("sweeps", np.int64)])
 """Clusters, and the sweeps of the last update."""

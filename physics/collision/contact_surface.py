@@ -17,8 +17,8 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from palpo.physics.collision.closest import EDGE_AB, FACE, VERTEX_A, point_triangle, triangle_normal
-from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.kernels import inlined, kernel
 
 CREASE = np.deg2rad(40.0)
 """Angle between the normals of two triangles beyond which their edge is a crease [rad]."""

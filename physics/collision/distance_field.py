@@ -30,10 +30,10 @@ from palpo.physics.collision.signed_distance import (
     with_cell_lists,
 )
 from palpo.physics.collision.solid import require_solid
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import kernel
 from palpo.physics.mesh.checks import as_points
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 
 EXACT, GRID, LEARNED = 0, 1, 2
 """Kinds of a DistanceField."""

@@ -14,8 +14,8 @@ from palpo.physics.collision.proximity_contacts import (
     finish,
     identity,
 )
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import norm3
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import norm3
 
 CONVEX = 1e-6
 """Smallest sine by which an edge must stand out of its faces to be a contact feature."""

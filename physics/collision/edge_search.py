@@ -7,7 +7,7 @@ facet that is nearest to such a point says where on the body it is, and which wa
 
 from palpo.physics.collision.facet_distance import facet_distance
 from palpo.physics.collision.surface_points import CONE
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 @inlined

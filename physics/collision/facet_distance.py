@@ -5,7 +5,7 @@ nearest edge or corner, the one that faces the point knows the side.
 """
 
 from palpo.physics.collision.closest import point_triangle
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 SAME = 1e-9
 """Relative difference of squared distances up to which two triangles are equally near."""

@@ -17,14 +17,13 @@ It is a detector of `physics.engine.contacts`: body 1 of its contacts is a probe
 
 import numpy as np
 
-from palpo.physics.arrays import all_finite
 from palpo.physics.collision.clusters import Clusters, update_clusters
 from palpo.physics.collision.distance_field import evaluate
 from palpo.physics.collision.edge_search import look_at_edges
 from palpo.physics.collision.field_search import smallest_field_contacts
 from palpo.physics.collision.surface_points import CONE
-from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
-from palpo.physics.engine.contract import (
+from palpo.physics.contract.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
+from palpo.physics.contract.stages import (
     DONE,
     FREE,
     MOVED,
@@ -37,8 +36,9 @@ from palpo.physics.engine.contract import (
 )
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import dot3, matvec3, quat_to_matrix, tangent_basis
+from palpo.physics.numerics.arrays import all_finite
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import dot3, matvec3, quat_to_matrix, tangent_basis
 
 LLOYD_SWEEPS = 4
 """Of k-means in one step; it goes on in the next."""

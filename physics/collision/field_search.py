@@ -18,9 +18,9 @@ from palpo.physics.collision.surface_points import (
     surface_points,
     ways_along,
 )
-from palpo.physics.engine.contract import ROTATION, Batch, Body, make_batch
+from palpo.physics.compliance.fixed import FIXED, make_fixed
+from palpo.physics.contract.stages import ROTATION, Batch, Body, make_batch
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.yields.fixed import FIXED, make_fixed
 
 MOST_CLUSTERS = 32
 """Of one probe."""
@@ -82,7 +82,7 @@ class Probe(NamedTuple):
     depth: NDArray[np.float64]  # (N,) and their gaps [m]
 
 
-class Solid(NamedTuple):
+class FieldSolid(NamedTuple):
     """The body whose distance is asked."""
 
     address: NDArray[np.int64]  # (2,) of its unit and of its state
@@ -111,7 +111,7 @@ class Candidates(NamedTuple):
     force: NDArray[np.float64]  # (N, 3) of the last step [N], world axes: where the next one starts
 
 
-class Found(NamedTuple):
+class ProbeContacts(NamedTuple):
     """The contacts of a step, probe by probe: up to c."""
 
     first: NDArray[np.int64]  # (1,) of them among the contacts of all detectors
@@ -126,12 +126,12 @@ class FieldContacts(NamedTuple):
 
     probe: Probe  # the first; the layout of all
     probes: NDArray[np.int64]  # (p,) addresses of their handles
-    solid: Solid
+    solid: FieldSolid
     field: DistanceField
     scratch: DistanceScratch
     settings: NDArray[np.void]  # (1,) of SETTINGS
     candidates: Candidates
-    found: Found
+    found: ProbeContacts
     active: NDArray[np.int64]  # (1,) points that touch, before clustering
     begun: NDArray[np.bool_]  # (1,) whether it has looked for contacts in this step
 
@@ -186,15 +186,15 @@ def no_edges(triangles: NDArray[np.integer]) -> Edges:
     return make_edges(np.zeros((0, 3)), np.zeros((0, 1, 3)), triangles, 0.0)
 
 
-def make_solid(body: Body, number: int) -> Solid:
+def make_solid(body: Body, number: int) -> FieldSolid:
     """A rigid body, whose slot 0 is the origin of its distance's frame; number: among the engine's."""
     pose = make_batch(2)
     pose.count[0], pose.weights[:, 0], pose.what[1] = 2, 1.0, ROTATION
-    return Solid(_addresses(body), number, pose, np.eye(3), np.zeros((2, 3)))
+    return FieldSolid(_addresses(body), number, pose, np.eye(3), np.zeros((2, 3)))
 
 
 def make_field_contacts(
-    probes: list[Handle], solid: Solid, field: DistanceField, capacity: int
+    probes: list[Handle], solid: FieldSolid, field: DistanceField, capacity: int
 ) -> FieldContacts:
     """Nothing found yet between the probes behind handles and a solid; at most `capacity` contacts.
 
@@ -215,7 +215,7 @@ def make_field_contacts(
             position, local, closing, np.zeros(n), asked, np.full(n, -np.inf), normal, np.zeros(n, np.bool_),
             np.zeros(n, np.int64), np.zeros(n, np.int64), where, np.zeros(n), way, force,
         ),
-        Found(one[0], one[1], candidate, np.zeros(capacity)), one[2], np.zeros(1, np.bool_),
+        ProbeContacts(one[0], one[1], candidate, np.zeros(capacity)), one[2], np.zeros(1, np.bool_),
     )  # fmt: skip
 
 

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 
 MOST_VALUES = 50_000_000
 """Largest grid: 400 MB."""

@@ -8,14 +8,16 @@ from collections.abc import Iterable
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.distance_errors import DistanceErrors
 from palpo.physics.collision.learned_distance import LearnedDistance, learned_distance
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.stored import read_archive
 
 SAME_MESH = 1e-9
 """Share of a mesh's longest side by which its coordinates may differ from those that a file holds."""
@@ -56,10 +58,10 @@ def read_network(path: str | PathLike[str], surface: SurfaceMesh) -> tuple[Learn
     Raises InputError, one sentence that names the file, if it is damaged or was trained on another mesh.
     """
     try:
-        with np.load(path, allow_pickle=False) as file:
-            vertices, triangles = file["vertices"].astype(float), file["triangles"].astype(int)
-            errors = DistanceErrors(*file["errors"].tolist())
-            arrays = {name: file[name] for name in NETWORK}
+        file = read_archive(path)
+        vertices, triangles = file["vertices"].astype(float), file["triangles"].astype(int)
+        errors = DistanceErrors(*file["errors"].tolist())
+        arrays: dict[str, Any] = {name: file[name] for name in NETWORK}
     # NumPy reports damage as OSError, ValueError, KeyError, EOFError or BadZipFile, by where it strikes.
     except Exception as error:
         reason = " ".join(str(error).split())[:120].rstrip(".")
@@ -69,7 +71,10 @@ def read_network(path: str | PathLike[str], surface: SurfaceMesh) -> tuple[Learn
             f"{path}: the network was trained on another mesh than this one of {len(surface.vertices)} "
             f"vertices and {len(surface.triangles)} triangles; train it anew, or give its own mesh."
         )
-    return learned_distance(**arrays), errors
+    try:
+        return learned_distance(**arrays), errors
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
 
 
 def find_network(

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import fast_kernel, kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import fast_kernel, kernel
 
 BLOCK = 32
 """Points evaluated together: two or four registers."""
@@ -74,9 +74,16 @@ def learned_distance(
         )
     if not all(np.isfinite(w).all() for w in (*weights, np.array(b3))):
         raise InputError("the network's weights hold NaN or infinity; train it anew.")
+    place, lengths = np.array(centre, float), np.array([size, scale, band], float)
+    finite = np.isfinite(place).all() and np.isfinite(lengths).all()
+    if place.shape != (3,) or not finite or lengths.min() <= 0.0:
+        raise InputError(
+            f"the network lies at {place.tolist()} m with size, scale and band {lengths.tolist()} m; "
+            "it needs a finite point and lengths above zero."
+        )
     w1, b1, w2, b2, w3 = weights
     return LearnedDistance(
-        np.array(centre, dtype=np.float64), float(size), float(scale), float(band),
+        place, float(size), float(scale), float(band),
         w1, b1, w2, np.ascontiguousarray(w2.T), b2, w3, float(np.float32(b3)), np.zeros(width, np.float32),
     )  # fmt: skip
 

@@ -1,19 +1,19 @@
-"""The contacts of two quasi-static bodies: what they are kept in, their gaps, slips and forces."""
+"""The contacts of two quasi-static bodies: what they are kept in, and how far they have slipped."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.collision.contact_surface import (
     ContactSurface,
     weighted_point,
 )
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.contact_count import CONTACT_COUNT
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import matvec3_transposed
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import matvec3_transposed
 
 
 class MobileFeatures(NamedTuple):
@@ -24,7 +24,7 @@ class MobileFeatures(NamedTuple):
     opposite: NDArray[np.int32]  # (e, 2) third slots of their triangles, -1 at a border
 
 
-class Tracker(NamedTuple):
+class VertexTracker(NamedTuple):
     """Where each vertex is over the fixed surface."""
 
     triangle: NDArray[np.int32]  # (v,) the closest
@@ -35,7 +35,7 @@ class Tracker(NamedTuple):
     vectors: NDArray[np.float64]  # (10, 3) scratch
 
 
-class Contacts(NamedTuple):
+class MobileContacts(NamedTuple):
     """Contacts of one step, at most c; the normal points from the fixed body to the mobile one."""
 
     count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CONTACT_COUNT
@@ -49,9 +49,9 @@ class Contacts(NamedTuple):
     force: NDArray[np.float64]  # (c, 3) [N] of the last equilibrium, fixed body's axes
 
 
-def make_contacts(capacity: int) -> Contacts:
+def make_contacts(capacity: int) -> MobileContacts:
     """No contacts."""
-    return Contacts(
+    return MobileContacts(
         np.zeros(1, CONTACT_COUNT), np.zeros(capacity, np.int64), np.zeros(capacity, np.int32),
         np.zeros((2, capacity, 3), np.int32), np.zeros((2, capacity, 3)), np.zeros((capacity, 3, 3)),
         np.zeros(capacity), np.zeros((capacity, 3)), np.zeros((capacity, 3)),
@@ -77,10 +77,10 @@ def mobile_features(surface: ContactSurface, vertices: ArrayLike, edges: bool = 
     )
 
 
-def make_tracker(features: MobileFeatures) -> Tracker:
+def make_tracker(features: MobileFeatures) -> VertexTracker:
     """No vertex has been seen; `locate` finds where they are."""
     v = features.vertices.size
-    return Tracker(
+    return VertexTracker(
         np.zeros(v, np.int32),
         np.zeros((v, 3)),
         np.zeros(v),
@@ -133,56 +133,3 @@ def measure_slip(contacts, k, old, x_1, x_2, rotation_2, anchors, vectors):
         matvec3_transposed(rotation_2, p, q)
         for i in range(3):
             contacts.remainder[k, i] += q[i]
-
-
-@kernel
-def free_gaps(contacts, p, q, rotation_2, b):
-    """b (3 n,) = x_free of each contact [m]: its gap, and its slip since it was anchored, without force.
-
-    p, q (n, 3): where the points of the mobile and of the fixed body stand without contact force [m].
-    """
-    for k in range(contacts.count[0].found):
-        for d in range(3):
-            total = 0.0
-            for i in range(3):
-                total += contacts.frame[k, d, i] * (p[k, i] - q[k, i])
-                if d > 0:
-                    for j in range(3):
-                        total -= contacts.frame[k, d, i] * rotation_2[i, j] * contacts.remainder[k, j]
-            b[3 * k + d] = total
-
-
-@kernel
-def starting_forces(contacts, rotation_2, r):
-    """r (3 n,) = the force of the last equilibrium [N] in the contacts' present axes."""
-    for k in range(contacts.count[0].found):
-        for d in range(3):
-            total = 0.0
-            for i in range(3):
-                for j in range(3):
-                    total += contacts.frame[k, d, i] * rotation_2[i, j] * contacts.force[k, j]
-            r[3 * k + d] = total
-
-
-@kernel
-def contact_forces(contacts, r, out):
-    """out (n, 3) = force of each contact on the mobile body [N], world axes."""
-    for k in range(contacts.count[0].found):
-        for i in range(3):
-            out[k, i] = (
-                contacts.frame[k, 0, i] * r[3 * k]
-                + contacts.frame[k, 1, i] * r[3 * k + 1]
-                + contacts.frame[k, 2, i] * r[3 * k + 2]
-            )
-
-
-@kernel
-def body_axes(frame, member, rotation, scale, out):
-    """out (n, 3, 3) = scale times rows n, t1, t2 of the contacts member (n,) in a body of that rotation."""
-    for k in range(member.shape[0]):
-        axes = frame[member[k]]
-        for d in range(3):
-            for i in range(3):
-                out[k, d, i] = scale * (
-                    rotation[0, i] * axes[d, 0] + rotation[1, i] * axes[d, 1] + rotation[2, i] * axes[d, 2]
-                )

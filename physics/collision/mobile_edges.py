@@ -5,8 +5,8 @@ import numpy as np
 from palpo.physics.collision.closest import INTERIOR, segment_segment
 from palpo.physics.collision.mobile_contacts import append, measure_slip, set_point
 from palpo.physics.contact.anchors import find_anchor
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import dot3, norm3
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import dot3, norm3
 
 PARALLEL = 0.05
 """Sine of the angle below which two edges have no common normal: their vertices touch instead."""

@@ -26,8 +26,8 @@ from palpo.physics.collision.mobile_contacts import append, measure_slip
 from palpo.physics.collision.mobile_edges import find_edges
 from palpo.physics.contact.anchors import add_anchor, clear_anchors
 from palpo.physics.contact.laws import OPEN, STICK
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import dot3, matvec3_transposed, norm3, tangent_basis
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import dot3, matvec3_transposed, norm3, tangent_basis
 
 SEARCHED = 4096
 """Triangles times vertices that are searched in a tick: some 20 microseconds."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 
 class NearBand(NamedTuple):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from palpo.physics.collision.closest import point_triangle, triangle_normal
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import norm3
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import norm3
 
 
 @kernel

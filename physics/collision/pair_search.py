@@ -13,7 +13,7 @@ from palpo.physics.collision.box_tree import Primitives, Tree, refit_nodes
 from palpo.physics.collision.closest import point_triangle, segment_segment
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import STATIC, Topology
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 SETTINGS = np.dtype(
     [(name, np.float64) for name in ("skin", "alarm", "acceleration", "horizon")] + [("by_gap", np.int64)]

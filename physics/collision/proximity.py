@@ -25,7 +25,7 @@ from palpo.physics.collision.proximity_contacts import (
     identity,
     plane_number,
 )
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 @kernel

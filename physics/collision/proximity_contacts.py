@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.contact_count import CONTACT_COUNT
-from palpo.physics.kernels import inlined
-from palpo.physics.math3 import tangent_basis
+from palpo.physics.numerics.kernels import inlined
+from palpo.physics.numerics.math3 import tangent_basis
 
 POINT_TRIANGLE, EDGE_EDGE, POINT_PLANE = 0, 1, 2
 """Kinds of candidate pair."""
@@ -25,7 +25,7 @@ class Pairs(NamedTuple):
     second: NDArray[np.int32]  # (capacity,) triangle, edge or plane of body 2
 
 
-class Contacts(NamedTuple):
+class ProximityContacts(NamedTuple):
     """Contacts of one tick; body 1 is the side of `Pairs.first`, the normal points from body 2 to body 1."""
 
     count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CONTACT_COUNT
@@ -54,9 +54,9 @@ class ProximityWork(NamedTuple):
     vectors: NDArray[np.float64]  # (8, 3)
 
 
-def make_contacts(capacity: int) -> Contacts:
+def make_contacts(capacity: int) -> ProximityContacts:
     """Empty contacts."""
-    return Contacts(
+    return ProximityContacts(
         count=np.zeros(1, CONTACT_COUNT),
         identity=np.zeros(capacity, np.int64),
         points=np.full((capacity, 2, 3), -1, np.int32),

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from palpo.physics.collision.box_tree import Primitives, build_tree, refit
 from palpo.physics.collision.cell_lists import NONE, CellLists, cell_of, no_cell_lists
 from palpo.physics.collision.closest import EDGE_AB, VERTEX_A, point_triangle
-from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.kernels import inlined, kernel
 
 DEEPEST = 64
 """Most levels of a tree; median splits of any mesh that fits in memory need fewer."""

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.box_tree import Primitives, Tree, build_tree, refit
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
 
 TOUCHING = 1e-9
 """Length over the surface's size below which two parts touch and do not cross [-]."""

@@ -20,14 +20,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import dot3
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import dot3
 
 EVERYWHERE, BOX, BALL = 0, 1, 2
 """Where on a body a surface is."""
 
 
-class Surfaces(NamedTuple):
+class SlidingSurfaces(NamedTuple):
     """n surfaces; where several hold on one body, the last one does."""
 
     body: NDArray[np.int32]  # (n,) number in the topology
@@ -39,9 +39,9 @@ class Surfaces(NamedTuple):
     viscosity: NDArray[np.float64]  # (n,) c [s/m]
 
 
-def make_surfaces(n: int = 0) -> Surfaces:
+def make_surfaces(n: int = 0) -> SlidingSurfaces:
     """That many surfaces of body 0 without any property."""
-    return Surfaces(
+    return SlidingSurfaces(
         np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros(n),
         np.zeros((n, 3)), np.zeros(n),
     )  # fmt: skip

@@ -28,7 +28,7 @@ class Topology(NamedTuple):
     plane_body: NDArray[np.int32]  # (n_planes,)
 
 
-class Shape(NamedTuple):
+class CollisionShape(NamedTuple):
     """One body's collision primitives in its own numbering; see `join_shapes`."""
 
     n_points: int
@@ -58,7 +58,7 @@ def _triangle_edges(
     return half[first].astype(np.int32), inverse.reshape(-1, 3).astype(np.int32), opposite
 
 
-def join_shapes(shapes: list[Shape]) -> tuple[Topology, NDArray[np.int32]]:
+def join_shapes(shapes: list[CollisionShape]) -> tuple[Topology, NDArray[np.int32]]:
     """Number the primitives of all bodies through; also returns the first point of each body, (n+1,)."""
     first = np.zeros(len(shapes) + 1, np.int32)
     triangles, triangle_edges, edges, opposite, planes, plane_body = [], [], [], [], [], []

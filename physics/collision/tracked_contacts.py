@@ -8,17 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.collision import mobile_contacts
 from palpo.physics.collision.contact_surface import ContactSurface, contact_surface, weighted_point
-from palpo.physics.collision.mobile_contacts import MobileFeatures, Tracker, make_tracker, mobile_features
+from palpo.physics.collision.mobile_contacts import (
+    MobileFeatures,
+    VertexTracker,
+    make_tracker,
+    mobile_features,
+)
 from palpo.physics.collision.mobile_vertices import find_contacts, hold_on, locate
 from palpo.physics.contact.anchors import Anchors, make_anchors
-from palpo.physics.engine.contacts import FIND, KEEP, append, detector
-from palpo.physics.engine.contract import DONE
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import dot3, matvec3
+from palpo.physics.contract.contacts import FIND, KEEP, append, detector
+from palpo.physics.contract.stages import DONE
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.arrays import copy, copy_rows
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import dot3, matvec3
 
 SETTINGS = np.dtype(
     [("tolerance", np.float64), ("edge_reach", np.float64), ("faceted", np.int64), ("mu", np.float64)]
@@ -37,9 +42,9 @@ class Tracked(NamedTuple):
     x_2: NDArray[np.float64]  # (s2, 3)
     rotation_2: NDArray[np.float64]  # (3, 3) axes of body 2
     settings: NDArray[Any]  # (1,) of SETTINGS
-    tracker: Tracker
+    tracker: VertexTracker
     anchors: Anchors
-    found: mobile_contacts.Contacts
+    found: mobile_contacts.MobileContacts
     first: NDArray[np.int64]  # (1,) place of the first of them in the engine's list
     vectors: NDArray[np.float64]  # (3, 3) scratch
 
@@ -128,7 +133,7 @@ def _smallest() -> Tracked:
 
 @detector(_smallest())
 def tracked_unit(stage, s, contacts, h):
-    """The stages of palpo.physics.engine.contacts."""
+    """The stages of palpo.physics.contract.contacts."""
     if stage == FIND:
         find(s, contacts)
     elif stage == KEEP:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 class Anchors(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, SparseProblem
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ With u_b = 0 on the bilateral rows b and contact rows c,
 which keeps welds exact in every tick and leaves Gauss-Seidel the rows that need it.
 """
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 REGULARISATION = 1e-10
 """Relative compliance added to W_bb: two attachments of the same point stay solvable, sharing the force."""

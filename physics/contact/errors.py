@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Errors:
+class ForceErrors:
     """Errors of a force by the names above; a ratio whose denominator is zero is its numerator."""
 
     natural_map: float
@@ -35,7 +35,7 @@ class Errors:
     """|r - P_K(r - rho v)| of each contact over the same, shape (n,): their norm is the natural map's."""
 
 
-def quoted_errors(problem: AnyProblem, r: Array) -> Errors:
+def quoted_errors(problem: AnyProblem, r: Array) -> ForceErrors:
     """The errors of the force r, shape (3 n,)."""
     u = (problem.w @ r + problem.b).reshape(-1, 3)
     v = u.copy()
@@ -51,7 +51,7 @@ def quoted_errors(problem: AnyProblem, r: Array) -> Errors:
     # P_K(-v) is how far v is from K* (Moreau)
     dual = np.linalg.norm(_projected(problem.mu, -v), axis=1)
     product = np.abs((force * v).sum(axis=1))
-    return Errors(
+    return ForceErrors(
         _over(float(np.linalg.norm(natural)), judged),
         _over(float(unit), free),
         _over(primal.max(initial=0.0), size),

@@ -31,7 +31,8 @@ from scipy.sparse.linalg import splu
 
 from palpo.physics.contact.problem import UNSYMMETRIC, AnyProblem, ContactProblem, SparseProblem
 from palpo.physics.contact.semidefinite import ROUNDED, require_semidefinite
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.stored import check_hdf5, read_archive
 
 HDF5 = (".hdf5", ".h5")
 LOCAL, GLOBAL, SOLUTION = "fclib_local", "fclib_global", "solution"
@@ -152,10 +153,10 @@ def read_guess(path: str | PathLike[str], n_contacts: int) -> NDArray[np.float64
             import h5py
 
             with h5py.File(path, "r") as file:
+                check_hdf5(file)
                 key = next((k for k in (f"{SOLUTION}/r", "guesses/1/r") if k in file), f"{SOLUTION}/r")
                 return _vector(file, key, 3 * n_contacts)
-        with np.load(path, allow_pickle=False) as archive:
-            return _vector(archive, "r", 3 * n_contacts)
+        return _vector(read_archive(path), "r", 3 * n_contacts)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
@@ -163,11 +164,11 @@ def read_guess(path: str | PathLike[str], n_contacts: int) -> NDArray[np.float64
 
 
 def _read_archive(path: Path, say: Say) -> AnyProblem:
-    with np.load(path, allow_pickle=False) as file:
-        for key in ("W", "q", "mu"):
-            if key not in file:
-                raise InputError(f"{key} is missing; the archive of a contact problem holds W, q and mu")
-        w, q, mu = (_numbers(file, key) for key in ("W", "q", "mu"))
+    file = read_archive(path)
+    for key in ("W", "q", "mu"):
+        if key not in file:
+            raise InputError(f"{key} is missing; the archive of a contact problem holds W, q and mu")
+    w, q, mu = (_numbers(file, key) for key in ("W", "q", "mu"))
     if w.ndim != 2:
         raise InputError(f"W has shape {w.shape} but must be square")
     return _problem(_symmetrised(w, "W", say), q, mu)
@@ -177,6 +178,7 @@ def _read_fclib(path: Path, say: Say) -> AnyProblem:
     import h5py
 
     with h5py.File(path, "r") as file:
+        check_hdf5(file)
         kind = LOCAL if LOCAL in file else GLOBAL
         if kind not in file:
             held = ", ".join(list(file)[:5]) or "nothing"

@@ -10,7 +10,7 @@ gap or offset u at the end of the step [m]: u = W r + b.
 
 import numpy as np
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 OPEN, STICK, SLIP = 0, 1, 2
 """Status of a contact."""

@@ -4,7 +4,7 @@ W of hundreds of contacts is larger than a processor's caches: what a sum costs 
 them. Its upper triangle, written along columns, would be the dearest half.
 """
 
-from palpo.physics.kernels import fast_kernel, kernel
+from palpo.physics.numerics.kernels import fast_kernel, kernel
 
 TILE = 32
 """Rows and columns that are mirrored together: a tile fits in the first cache."""

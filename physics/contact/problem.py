@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 SMALL = 3000
 """Rows of a sparse W up to which solvers that need a dense one get it: 72 MB."""

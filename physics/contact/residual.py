@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import BIPOTENTIAL_PRINTED, augment, contact_status, project_cone
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 RUNAWAY = 1e12
 """Multiple of |b| / mean(diag W), the force of the free offset, past which a force is no answer: roundings of

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh, splu
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 ROUNDED = 1e-6
 """Least eigenvalue, over minus the largest, that is excused: single precision leaves some 1e-7."""

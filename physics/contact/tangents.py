@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from palpo.physics.contact.laws import SLIP, STICK
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 Array = NDArray[np.float64]
 

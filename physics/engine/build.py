@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numba import typeof
 
+from palpo.physics.contract.contacts import Contacts, make_contacts
+from palpo.physics.contract.memory import make_memory
+from palpo.physics.contract.stages import WANTS, Batch, Body, Hand, make_batch, make_problem
 from palpo.physics.engine.cavities import Cavities, make_cavities
-from palpo.physics.engine.contacts import Contacts, make_contacts
-from palpo.physics.engine.contract import WANTS, Batch, Body, Hand, make_batch, make_problem
 from palpo.physics.engine.joints import Joint, make_joints
-from palpo.physics.engine.memory import make_memory
 from palpo.physics.engine.solve import make_solver
 from palpo.physics.engine.table import COUNT, Bodies, Engine
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.kernels import layout
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import layout
 
 
 @dataclass(frozen=True)

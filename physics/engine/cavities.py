@@ -1,7 +1,7 @@
 """Cavities: shut-in air between bodies, one row each in the step's problem, beside joints and contacts.
 
 A cavity's volume V depends on many points of one or two bodies. How, is the bodies' own: each has a *field*
-for it, dV/dx of its points, and answers the stages of palpo.physics.engine.contract for a FIELD as for a
+for it, dV/dx of its points, and answers the stages of palpo.physics.contract.stages for a FIELD as for a
 point: the volume is its place, the pressure above the atmosphere's its force. So after a step
 
     V+ = V + sum_b d_V,b + W_pc r + W_pp (p - P_atm),    p V+ = (n + dn) R T
@@ -15,9 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.engine.contract import FIELD
-from palpo.physics.engine.points import add_point, batch_of
-from palpo.physics.kernels import kernel
+from palpo.physics.contract.points import add_point, batch_of
+from palpo.physics.contract.stages import FIELD
+from palpo.physics.numerics.kernels import kernel
 
 
 class Cavities(NamedTuple):

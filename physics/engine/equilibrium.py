@@ -4,21 +4,21 @@ W = sum_b J_b C_b J_b^T with C_b the compliance of body b. The set is solved on 
 sinks in outside (palpo.physics.engine.working_set).
 """
 
-from palpo.physics.arrays import all_finite
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, project_cone
 from palpo.physics.contact.residual import asked_force, relative_error
+from palpo.physics.contract.contacts import AGAIN
+from palpo.physics.contract.points import batch_of, body_of, copy_point, part_of, solved_block
+from palpo.physics.contract.stages import CLEAR, DELASSUS, DONE, MOVED, NOT_FINITE, PUSH, address_of
 from palpo.physics.engine.cavities import gather_air
-from palpo.physics.engine.contacts import AGAIN
-from palpo.physics.engine.contract import CLEAR, DELASSUS, DONE, MOVED, NOT_FINITE, PUSH, address_of
 from palpo.physics.engine.joints import SLIDE
-from palpo.physics.engine.points import batch_of, body_of, copy_point, part_of, solved_block
 from palpo.physics.engine.rows import bounce, relative
 from palpo.physics.engine.solve import call_solver, judge, open_step
 from palpo.physics.engine.table import ask_all
 from palpo.physics.engine.working_set import PART, SOLVES, admit, members, start_set, sunk
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.arrays import all_finite
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

@@ -1,12 +1,12 @@
 """Bodies with a low loop, in a step of the engine: their frames, and the log that their loops read."""
 
 from palpo.physics.contact.laws import OPEN, STICK
-from palpo.physics.engine.contract import ADOPT, DONE, FREE, MOVED, NOT_FINITE, POINT
-from palpo.physics.engine.points import batch_of
+from palpo.physics.contract.points import batch_of
+from palpo.physics.contract.stages import ADOPT, DONE, FREE, MOVED, NOT_FINITE, POINT
 from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.exchange.force_log import add_force, close_entry, lead, open_entry
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import quat_rotate
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import quat_rotate
 
 
 @kernel

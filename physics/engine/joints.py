@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.engine.contract import POINT
+from palpo.physics.contract.stages import POINT
 
 UPRIGHT = (1.0, 0.0, 0.0, 0.0)
 SLIDE = 2

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
-    Contacts,
     Pairs,
+    ProximityContacts,
     ProximityWork,
     make_contacts,
     make_proximity_work,
 )
-from palpo.physics.collision.surface_feel import Surfaces, make_surfaces
+from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import Topology
-from palpo.physics.engine.contract import (
+from palpo.physics.contract.stages import (
     DONE,
     NOT_OFFERED,
     PLACE,
@@ -32,10 +32,10 @@ from palpo.physics.exchange.constraint_frame import (
     ConstraintFrame,
 )
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
-class Asked(NamedTuple):
+class QueriedBodies(NamedTuple):
     """The n bodies of the engine, as the detector asks them."""
 
     unit: NDArray[np.int64]  # (n,) addresses
@@ -54,7 +54,7 @@ class PairSearch(NamedTuple):
     mu: NDArray[np.float64]  # (topology's bodies, those) friction coefficients
     frame: ConstraintFrame
     control: NDArray[np.int64]  # of the frames' triple buffer
-    asked: Asked
+    asked: QueriedBodies
     owner: NDArray[np.int32]  # (p,) body of the engine
     owner_of: NDArray[np.int32]  # (topology's bodies,) the same
     skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
@@ -66,11 +66,11 @@ class PairSearch(NamedTuple):
     seen: NDArray[np.int64]  # (p,) number of the last search that looked at a point
     partial: NDArray[np.bool_]  # (1,) whether pairs may name points that another loop's frame lacks
     depth: NDArray[np.float64]  # (1,) [m] of the deepest contact of this search, 0 without any
-    surfaces: Surfaces
+    surfaces: SlidingSurfaces
     rest: NDArray[np.float64]  # (p, 3) [m] of the points at rest
     at: NDArray[np.float64]  # (3,) scratch
     work: ProximityWork
-    found: Contacts
+    found: ProximityContacts
     last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
     count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them
     due: NDArray[np.float64]  # (pairs capacity,) scratch
@@ -86,7 +86,7 @@ def make_pair_search(
     capacity: Capacity,
     skin: float,
     reach: tuple[float, float],
-    asked: Asked,
+    asked: QueriedBodies,
     owner: NDArray[np.int32],
     owner_of: NDArray[np.int32],
     partial: bool = False,

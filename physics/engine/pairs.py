@@ -14,11 +14,11 @@ import numpy as np
 from palpo.physics.collision.proximity import find_contacts, group_pairs
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.surface_feel import surface_at
-from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
-from palpo.physics.engine.contract import DONE, NOT_FINITE, make_problem
+from palpo.physics.contract.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
+from palpo.physics.contract.stages import DONE, NOT_FINITE, make_problem
 from palpo.physics.engine.pair_points import (
-    Asked,
     PairSearch,
+    QueriedBodies,
     lacks_a_point,
     look,
     look_batch,
@@ -29,8 +29,8 @@ from palpo.physics.engine.pair_points import (
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import FROZEN, Capacity
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import dot3
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import dot3
 
 MARGIN = 1e-4
 """Gap [m] up to which a contact is a row beside what the bodies may move by in the step. The speeds that they
@@ -274,14 +274,14 @@ def search(s, contacts, h):
 
 
 def _smallest() -> PairSearch:
-    from palpo.physics.collision.topology import TOOL, Shape, join_shapes
+    from palpo.physics.collision.topology import TOOL, CollisionShape, join_shapes
     from palpo.physics.exchange.buffer import make_control
     from palpo.physics.exchange.constraint_frame import make_frame
 
-    point = Shape(1, np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32), 0.01, TOOL)
+    point = CollisionShape(1, np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32), 0.01, TOOL)
     capacity = Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1)
     nobody = np.zeros(1, np.int64)
-    asked = Asked(
+    asked = QueriedBodies(
         nobody, nobody, nobody, nobody, np.zeros(1, np.int32), look_batch(1), make_problem(1)
     )  # fmt: skip
     return make_pair_search(
@@ -292,7 +292,7 @@ def _smallest() -> PairSearch:
 
 @detector(_smallest())
 def pair_detector(stage, s, contacts, h):
-    """The stages of palpo.physics.engine.contacts."""
+    """The stages of palpo.physics.contract.contacts."""
     if stage == FIND:
         return DONE if search(s, contacts, h) else NOT_FINITE
     if stage == MISSED:

@@ -5,11 +5,11 @@ The method is palpo.physics.suction.pressure, and where its first sweeps do not 
 as it was: its pressures mean nothing, and what they let out would be lost for good.
 """
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.solvers.anderson import CONTINUE, DIVERGED
 from palpo.physics.engine.solve import CHUNK, lent
 from palpo.physics.exchange.port import SOLVE_DIVERGED
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.bordered_newton import solve_bordered
 from palpo.physics.suction.pressure import advance, begin, finish, resume
 

@@ -1,10 +1,10 @@
 """The engine's solver of steps that have cavities (palpo.physics.engine.pressing)."""
 
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.pressing import press_firmly
 from palpo.physics.engine.solve import solver
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.pressure import Gas
 
 

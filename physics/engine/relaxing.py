@@ -19,11 +19,11 @@ from palpo.physics.contact.solvers.relaxation import (
     relax_sweeps,
 )
 from palpo.physics.contact.solvers.uzawa import DISPLACEMENT, ONCE
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.solve import CHUNK, bound, lent, solver
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.port import SOLVE_DIVERGED
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 LOCAL_STEPS = 20
 """Most steps of a local visit, which the next one goes on from: between two looks at the clock 66 contacts

@@ -3,14 +3,14 @@
 b = g + sum_b J_b d_b, with J_b the rows' map to body b and d_b its displacement without contact.
 """
 
+from palpo.physics.contract.memory import recall
+from palpo.physics.contract.points import add_point, batch_of, part_of
+from palpo.physics.contract.stages import DONE, FREE, NOT_FINITE, PLACE, POINT, ROTATION
 from palpo.physics.engine.cavities import add_cavities, free_volumes
-from palpo.physics.engine.contract import DONE, FREE, NOT_FINITE, PLACE, POINT, ROTATION
 from palpo.physics.engine.joints import SLIDE
-from palpo.physics.engine.memory import recall
-from palpo.physics.engine.points import add_point, batch_of, part_of
 from palpo.physics.engine.table import ask, ask_all
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_difference, quat_multiply, quat_rotate, tangent_basis
 
 
 @kernel

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from palpo.physics.contact.laws import BIPOTENTIAL, augment, contact_status
 from palpo.physics.contact.residual import RUNAWAY
 from palpo.physics.contact.solvers.anderson import Acceleration, make_acceleration
-from palpo.physics.engine.contract import PROBLEM
+from palpo.physics.contract.stages import PROBLEM
 from palpo.physics.exchange.handle import HandleType
 from palpo.physics.exchange.lent_clock import LentClock, make_clock, read_clock
 from palpo.physics.exchange.port import SWEEPS_SPENT, TIME_SPENT
-from palpo.physics.kernels import callback, kernel
+from palpo.physics.numerics.kernels import callback, kernel
 from palpo.physics.suction.bordered_newton import Bordered, make_bordered
 
 CHUNK = 16

@@ -9,11 +9,11 @@ as a good part of their number in sweeps, so that it is not the first thing trie
 from palpo.physics.contact.solvers import semi_smooth_newton as newton
 from palpo.physics.contact.solvers.anderson import CONTINUE, CONVERGED, advance, begin
 from palpo.physics.contact.solvers.semi_smooth_newton import SemiSmooth
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.relaxing import end_sweeps
 from palpo.physics.engine.solve import CHUNK, bound, lent, solver
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 FIRST, STEPS = 8, 8
 """Sweeps before Newton's method, for where little has changed they do, and its steps. It is turned to again

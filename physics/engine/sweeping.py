@@ -3,11 +3,11 @@
 from palpo.physics.contact.residual import relative_natural_map
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.gauss_seidel import sweep_contacts
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.solve import CHUNK, bound, lent, solver
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.port import SOLVE_DIVERGED
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contract.contacts import Contacts
+from palpo.physics.contract.memory import Memory
+from palpo.physics.contract.stages import DONE, NOT_FINITE, NOT_OFFERED, Batch, Problem, address_of, call_unit
 from palpo.physics.engine.cavities import Cavities
-from palpo.physics.engine.contacts import Contacts
-from palpo.physics.engine.contract import DONE, NOT_FINITE, NOT_OFFERED, Batch, Problem, address_of, call_unit
 from palpo.physics.engine.joints import Joints
-from palpo.physics.engine.memory import Memory
 from palpo.physics.engine.solve import Solver
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 COUNT = np.dtype(
     [("failed", np.int64), ("lost", np.int64), ("rounds", np.int64), ("sweeps", np.int64),
@@ -29,7 +29,7 @@ class Bodies(NamedTuple):
     batch: NDArray[np.int64]  # (n,) its points in joints and contacts
     part: NDArray[np.int64]  # (n,) those of the working set
     whole: NDArray[np.int64]  # (n,) all of its points; 0 where nobody looks at them
-    springs_back: NDArray[np.bool_]  # (n,) see palpo.physics.engine.contract.Kind
+    springs_back: NDArray[np.bool_]  # (n,) see palpo.physics.contract.stages.Kind
     held: NDArray[np.bool_]  # (n,) whether a hand feels it
 
 
@@ -57,7 +57,7 @@ class Engine(NamedTuple):
     factor: NDArray[np.float64]  # (3 j, 3 j)
     solver: Solver
     now: NDArray[np.int64]  # (1,) steps done
-    wants: NDArray[Any]  # (1,) see palpo.physics.engine.contract.WANTS
+    wants: NDArray[Any]  # (1,) see palpo.physics.contract.stages.WANTS
     step: NDArray[np.float64]  # (1,) h [s]
     count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
     vectors: NDArray[np.float64]  # (4, 4) scratch

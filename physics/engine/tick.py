@@ -13,25 +13,25 @@ With J_b the rows' map to body b, d_b its displacement without contact and C_b i
 
 with u = 0 in the rows of joints, Signorini's and Coulomb's laws in those of contacts, and a gas law in those
 of cavities (palpo.physics.engine.cavities). Each body supplies d and C by itself
-(palpo.physics.engine.contract), so that this holds of any two kinds. A number that is none
+(palpo.physics.contract.stages), so that this holds of any two kinds. A number that is none
 is found before any force is pushed: the bodies then are as they were.
 
 The tick allocates nothing, asks nothing of the interpreter and reports by its status.
 """
 
-from palpo.physics.arrays import all_finite
 from palpo.physics.contact.laws import OPEN
+from palpo.physics.contract.contacts import AGAIN, FIND, KEEP, MISSED, call_detector
+from palpo.physics.contract.memory import close_memory, open_memory, remember
+from palpo.physics.contract.points import batch_of
+from palpo.physics.contract.stages import AIM, BEGIN, DONE, END, FEEL, NOT_FINITE, SHAPE, address_of
 from palpo.physics.engine.cavities import keep_air
-from palpo.physics.engine.contacts import AGAIN, FIND, KEEP, MISSED, call_detector
-from palpo.physics.engine.contract import AIM, BEGIN, DONE, END, FEEL, NOT_FINITE, SHAPE, address_of
 from palpo.physics.engine.equilibrium import equilibrium
-from palpo.physics.engine.memory import close_memory, open_memory, remember
-from palpo.physics.engine.points import batch_of
 from palpo.physics.engine.rows import free_motion, place
 from palpo.physics.engine.table import ask_all, ask_held
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.arrays import all_finite
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

@@ -6,7 +6,7 @@ which is computed anyway. So W is gathered and solved for the set alone; contact
 solver's tolerance allows join it, and it is solved once more, from the forces found so far.
 """
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 SOLVES = 3
 """Most solves of a step; what sinks in after the last is in the residual, and in the next step's set."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import load_acquire, store_release
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 ROWS = 1 << 14
 """Rows that are kept: 16 s at 1 kHz, and four low periods of the slowest low rate."""

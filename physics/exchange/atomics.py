@@ -11,7 +11,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 CACHE_LINE = 8
 """int64 elements per 64-byte cache line."""

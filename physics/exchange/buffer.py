@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import CACHE_LINE, exchange, load_acquire, store_release
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 SLOTS = 3
 """Leading dimension of every array that goes through a triple buffer."""

@@ -1,7 +1,7 @@
 """The constraint frame, low rate to high: what the servo needs to feel the soft bodies for one low period.
 
 The unit of the interface is the *slot*: one point of a low-rate body (three translations), one of its
-frames' rotations, or a field (palpo.physics.engine.contract.FIELD), in use by a candidate pair, an attachment
+frames' rotations, or a field (palpo.physics.contract.stages.FIELD), in use by a candidate pair, an attachment
 or a cavity. A frame gives each slot a position, a way
 to move between low steps and its compliance at the high rate; which of these are used is its `MOTION`:
 
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
-from palpo.physics.gains import GAINS
+from palpo.physics.exchange.gains import GAINS
 
 HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 """How slots move between low steps."""

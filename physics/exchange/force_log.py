@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.resident import resident
 from palpo.physics.exchange.ring import make_ring, ring_commit, ring_push_slot
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 
 class ForceLog(NamedTuple):

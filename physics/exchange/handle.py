@@ -29,7 +29,7 @@ from numba.extending import (
     unbox,
 )
 
-from palpo.physics.kernels import layout
+from palpo.physics.numerics.kernels import layout
 
 
 class Handle:

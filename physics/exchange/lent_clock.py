@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import call_tick
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 class LentClock(NamedTuple):

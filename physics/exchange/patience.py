@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import is_fresh
 from palpo.physics.exchange.port import OK, WAITING, end_tick
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 PATIENCE_PERIODS = 5
 """Low periods after which a frame is overdue."""

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 STATUS = np.dtype(
     [("code", np.int64), ("frame", np.int64), ("age", np.int64), ("sweeps", np.int64), ("contacts", np.int64),

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
-from palpo.physics.gains import GAINS
+from palpo.physics.exchange.gains import GAINS
 
 VALUES = np.dtype(
     [("friction", np.float64), ("tolerance", np.float64), ("sweeps", np.int64), ("time_cap", np.float64),

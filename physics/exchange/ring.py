@@ -8,9 +8,9 @@ Consumer: n = ring_available(ring); read rows[ring_slot(ring, i)] for i < n; rin
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 
 # Head and tail count rows for ever (2^63 of them); the slot is the count modulo the capacity.
 _HEAD, _TAIL, _MASK = 0, CACHE_LINE, 2 * CACHE_LINE

@@ -34,7 +34,7 @@ done since the start: by normal forces, by friction, and, of the normal's, for p
 hand on the hold; and taken by all dampings."""
 
 GAINS = 5
-"""Matrices of palpo.physics.dynamics.admittance.PlugModel: mass, damping, stiffness, inverse, follow."""
+"""Matrices of palpo.physics.bodies.admittance.PlugModel: mass, damping, stiffness, inverse, follow."""
 
 
 class SnapSettings(NamedTuple):

@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

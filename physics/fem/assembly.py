@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 def local_pairs(corners: int) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ def edge_shapes(s: Floats) -> tuple[Floats, Floats]:
     return value, np.stack([s - 0.5, -2 * s, s + 0.5], axis=-1)
 
 
-class Solid:
+class SolidOfRevolution:
     """A solid of revolution.
 
     nodes: (n, 2), r and z [m]. elements: (m, 8) nodes. Freedoms are (u_r, u_z) of each node in turn.
@@ -126,7 +126,7 @@ def _swapped(inverse: Floats) -> Floats:
     return out
 
 
-class Enclosed(NamedTuple):
+class EnclosedVolume(NamedTuple):
     """The volume between a curve of the meridian and the plane z = 0 [m3], and its derivatives."""
 
     volume: float
@@ -134,7 +134,7 @@ class Enclosed(NamedTuple):
     hessian: csc_array  # [m]
 
 
-def enclosed(place: Floats, curve: NDArray[np.int64], until: float) -> Enclosed:
+def enclosed(place: Floats, curve: NDArray[np.int64], until: float) -> EnclosedVolume:
     """2 pi times the integral of r z dr along a curve of quadratic edges, from its start to `until` edges.
 
     place: (n, 2) where the nodes are [m]. curve: (2 e + 1,) nodes in order, outward.
@@ -160,6 +160,6 @@ def enclosed(place: Floats, curve: NDArray[np.int64], until: float) -> Enclosed:
             columns.append(np.tile(2 * nodes + j, 3))
             values.append(block.ravel())
     if not values:
-        return Enclosed(0.0, gradient, csc_array((2 * n, 2 * n)))
+        return EnclosedVolume(0.0, gradient, csc_array((2 * n, 2 * n)))
     entries = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
-    return Enclosed(volume, gradient, coo_array(entries, (2 * n, 2 * n)).tocsc())
+    return EnclosedVolume(volume, gradient, coo_array(entries, (2 * n, 2 * n)).tocsc())

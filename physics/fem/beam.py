@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem.material import Material
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import SMALL_ANGLE
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import SMALL_ANGLE
 
 MIN_CHORD = 1e-6
 """A chord shorter than this part of its rest length has no direction of its own; the node axes give it."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem.assembly import BlockPattern
-from palpo.physics.kernels import fast_kernel, inlined, kernel
+from palpo.physics.numerics.kernels import fast_kernel, inlined, kernel
 
 CHUNK = 32
 """Columns taken together: a row of them is four cache lines."""
@@ -68,12 +68,15 @@ def _add_two(a, x, b, y, out):
 
 
 @kernel
-def multiply(rows, blocks, b, out):
-    """out = A b for b, out (3 n, k) and A's lower blocks (n_blocks, 9); rows: its Neighbours."""
-    n, total, node = rows.start.size - 1, b.shape[1], 3 * CHUNK
+def multiply(rows, blocks, b, out, first, past):
+    """out = A b in columns first to past of b, out (3 n, k), which so may be shared out whole.
+
+    blocks (n_blocks, 9): lower ones of A; rows: its Neighbours.
+    """
+    n, node = rows.start.size - 1, 3 * CHUNK
     x, y = np.zeros(n * node), np.empty(node)
-    for begin in range(0, total, CHUNK):
-        width = min(CHUNK, total - begin)
+    for begin in range(first, past, CHUNK):
+        width = min(CHUNK, past - begin)
         for i in range(3 * n):
             for k in range(width):
                 x[i * CHUNK + k] = b[i, begin + k]

@@ -13,11 +13,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.fem.elimination import Symbolic
 from palpo.physics.fem.substitution import FEW, solve_few, solve_many, solve_one
-from palpo.physics.kernels import fast_kernel, kernel
-from palpo.physics.lapack import factor_columns, multiply_rows
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import fast_kernel, kernel
+from palpo.physics.numerics.lapack import factor_columns, multiply_rows
 
 STRIDE = 3 * 2**15 + 8
 """Rows of scratch lie this far apart: a constant, so that the compiler sees them apart and vectorises. It

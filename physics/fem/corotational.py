@@ -23,7 +23,7 @@ from palpo.physics.fem.element_rotations import (
     squared_chord,
     turn_over,
 )
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 @inlined

@@ -16,8 +16,8 @@ the moment's balance; Taylor, Beresford & Wilson (IJNME 1976) for K0, see `hex8`
 import numpy as np
 
 from palpo.physics.fem.element_rotations import DEGENERATE, extract_rotation, squared_chord, turn_over
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
 
 CORNERS = 8
 FREEDOMS = 3 * CORNERS

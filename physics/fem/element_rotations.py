@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 MAX_NEWTON = 8
 """From 60 degrees away Newton needs five iterations; more means a degenerate element."""

@@ -21,8 +21,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.hex import CORNERS
+from palpo.physics.numerics.errors import InputError
 
 Integration = Literal["bbar", "selective", "full", "incompatible"]
 

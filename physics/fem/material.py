@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from math import isfinite
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from palpo.physics.fem.element_rotations import turn_over
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
 
 
 @kernel

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import Symbolic
-from palpo.physics.kernels import kernel
-from palpo.physics.lapack import single_down, single_up
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.lapack import single_down, single_up
 
 
 class SingleFactor:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.fem.tet4 import gradients
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 class NodalStrain:

@@ -16,7 +16,7 @@ from palpo.physics.fem.tet4 import gradients
 Floats = NDArray[np.float64]
 
 
-class Load(NamedTuple):
+class NodalStress(NamedTuple):
     """At each of n nodes, the mean of the elements around it, weighted by their volume."""
 
     stress: Floats
@@ -39,7 +39,7 @@ class NodalLoad:
         self._shares = volumes[:, None] / np.where(around > 0.0, around, 1.0)[self._tets]
         self._lame = material.lame()
 
-    def at(self, displacement: Floats) -> Load:
+    def at(self, displacement: Floats) -> NodalStress:
         """Loads under a displacement (n, 3) [m]."""
         grad = np.einsum("mai,maj->mij", displacement[self._tets], self._gradients)
         strain = 0.5 * (grad + grad.transpose(0, 2, 1))
@@ -47,7 +47,7 @@ class NodalLoad:
         trace = np.trace(strain, axis1=1, axis2=2)
         deviator = strain - trace[:, None, None] / 3.0 * np.eye(3)
         stress = 2.0 * mu * np.sqrt(1.5 * np.einsum("mij,mij->m", deviator, deviator))
-        return Load(self._nodal(stress), self._nodal(np.linalg.eigvalsh(strain)[:, 2]))
+        return NodalStress(self._nodal(stress), self._nodal(np.linalg.eigvalsh(strain)[:, 2]))
 
     def _nodal(self, of_elements: Floats) -> Floats:
         out = np.zeros(self._n)

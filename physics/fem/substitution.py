@@ -6,7 +6,7 @@ as often for three right-hand sides as `solve_one` for one.
 
 import numpy as np
 
-from palpo.physics.kernels import fast_kernel, kernel
+from palpo.physics.numerics.kernels import fast_kernel, kernel
 
 CHUNK = 32
 """Right-hand sides solved together: a row of them is four cache lines."""

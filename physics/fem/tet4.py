@@ -7,7 +7,7 @@ reference 17 of Dervaux et al. (IROS 2013), for the role of K0; the element itse
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 
 def gradients(nodes: NDArray, tets: NDArray) -> tuple[NDArray, NDArray]:

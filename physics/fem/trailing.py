@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import Symbolic
-from palpo.physics.kernels import kernel
-from palpo.physics.lapack import cholesky, cholesky_inverse, make_words
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.lapack import cholesky, cholesky_inverse, make_words
 
 TILE = 32
 """Rows and columns that are transposed together: a tile fits in the first cache."""

@@ -6,8 +6,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.checks import as_points
+from palpo.physics.numerics.errors import InputError
 
 SHORTEST_SEGMENT = 1e-9
 """Length of a segment over that of the whole line, below which two nodes count as one [-]."""

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 LARGEST_COORDINATE = 1e9
 """Beyond it, in any unit a file may use, a coordinate is a mistake, and volumes could overflow."""

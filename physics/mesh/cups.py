@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.drawn_cups import DrawnShape
 from palpo.physics.mesh.extrusion import stack
 from palpo.physics.mesh.generate import zip_rings
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class CupShape:
         return self.inner + self.rim - slope * (self.height + self.wall)
 
 
-class Design(NamedTuple):
+class ThesisCup(NamedTuple):
     """A cup of the thesis: its shape, Young's modulus [Pa] and mass [kg]."""
 
     shape: CupShape
@@ -66,7 +66,7 @@ class Design(NamedTuple):
     mass: float
 
 
-class Grid(NamedTuple):
+class CupGrid(NamedTuple):
     """How a cup is cut: it is unchanged by a turn of 1 / sectors of a revolution."""
 
     sectors: int  # nodes around the stem
@@ -84,7 +84,7 @@ Solid = TypeVar("Solid", TetMesh, HexMesh)
 
 
 @dataclass(frozen=True, eq=False)
-class Cup(Generic[Solid]):
+class CupMesh(Generic[Solid]):
     """A cup's mesh and its node groups, each an array of node indices."""
 
     mesh: Solid
@@ -121,17 +121,17 @@ _S = CupShape("straight", 12e-3, _frustum_top(12e-3, 4.5e-3, 1195e-9), 4.5e-3, 4
 _B = CupShape("straight", 19e-3, _frustum_top(19e-3, 10e-3, 6063e-9), 10e-3, 4e-3, 5e-3, 6.5e-3)
 
 CUPS = {
-    "small": Design(_SMALL, 338e3, 30e-3),
-    "large": Design(_LARGE, 338e3, 30e-3),
-    "round": Design(_ROUND, 338e3, 30e-3),
-    "asymmetric": Design(_ASYMMETRIC, 338e3, 30e-3),
-    "S10": Design(_S, 667e3, 2.4e-3),
-    "S20": Design(_S, 843e3, 2.5e-3),
-    "S30": Design(_S, 1067e3, 2.6e-3),
-    "B20": Design(_B, 843e3, 4.5e-3),
-    "A20": Design(_B, 843e3, 4.5e-3),
-    "A30": Design(_B, 1067e3, 4.5e-3),
-    "dart": Design(replace(_SMALL, stem_length=100e-3), 338e3, 30e-3),
+    "small": ThesisCup(_SMALL, 338e3, 30e-3),
+    "large": ThesisCup(_LARGE, 338e3, 30e-3),
+    "round": ThesisCup(_ROUND, 338e3, 30e-3),
+    "asymmetric": ThesisCup(_ASYMMETRIC, 338e3, 30e-3),
+    "S10": ThesisCup(_S, 667e3, 2.4e-3),
+    "S20": ThesisCup(_S, 843e3, 2.5e-3),
+    "S30": ThesisCup(_S, 1067e3, 2.6e-3),
+    "B20": ThesisCup(_B, 843e3, 4.5e-3),
+    "A20": ThesisCup(_B, 843e3, 4.5e-3),
+    "A30": ThesisCup(_B, 1067e3, 4.5e-3),
+    "dart": ThesisCup(replace(_SMALL, stem_length=100e-3), 338e3, 30e-3),
 }
 """The thesis's cups (4.2, table 5.1, 5.1, 5.2.2) by name; "dart" is the small one on a rod."""
 
@@ -139,34 +139,34 @@ POISSON_RATIO = 0.42
 """Of every cup (4.2) [-]."""
 
 GRIDS = {
-    76: Grid(6, 3, 2, 1, 2),
-    125: Grid(6, 3, 3, 2, 2),
-    141: Grid(5, 3, 4, 2, 3),
-    151: Grid(7, 3, 3, 2, 3),
-    159: Grid(8, 3, 2, 2, 4),
-    203: Grid(6, 4, 4, 2, 3),
-    363: Grid(6, 5, 6, 2, 5),
-    415: Grid(8, 5, 5, 2, 6),
-    455: Grid(6, 6, 7, 2, 3),
-    502: Grid(7, 6, 6, 2, 7),
-    552: Grid(8, 6, 6, 2, 5),
-    576: Grid(7, 7, 6, 2, 6),
-    723: Grid(8, 6, 6, 2, 24),
-    1200: Grid(8, 9, 8, 2, 5, 2),
-    2400: Grid(8, 11, 11, 3, 6, 2),
-    4800: Grid(8, 15, 14, 4, 6, 3),
+    76: CupGrid(6, 3, 2, 1, 2),
+    125: CupGrid(6, 3, 3, 2, 2),
+    141: CupGrid(5, 3, 4, 2, 3),
+    151: CupGrid(7, 3, 3, 2, 3),
+    159: CupGrid(8, 3, 2, 2, 4),
+    203: CupGrid(6, 4, 4, 2, 3),
+    363: CupGrid(6, 5, 6, 2, 5),
+    415: CupGrid(8, 5, 5, 2, 6),
+    455: CupGrid(6, 6, 7, 2, 3),
+    502: CupGrid(7, 6, 6, 2, 7),
+    552: CupGrid(8, 6, 6, 2, 5),
+    576: CupGrid(7, 7, 6, 2, 6),
+    723: CupGrid(8, 6, 6, 2, 24),
+    1200: CupGrid(8, 9, 8, 2, 5, 2),
+    2400: CupGrid(8, 11, 11, 3, 6, 2),
+    4800: CupGrid(8, 15, 14, 4, 6, 3),
 }
 """Grids by the numbers of nodes of the thesis's meshes (table 4.3; 723: the dart), and finer ones."""
 
 
-def drawn_grid(shape: DrawnShape, cell: float, around: int, layers: int) -> Grid:
+def drawn_grid(shape: DrawnShape, cell: float, around: int, layers: int) -> CupGrid:
     """Cells of about `cell` [m] along wall and stem, and `around` the rim, a multiple of 8."""
     shoulder = int(shape.stem < 0.95 * shape.roof)
     along = max(1, round(shape.stem_length / cell))
-    return Grid(8, 1 + shoulder + shape.cells(cell), around // 8, layers, along)
+    return CupGrid(8, 1 + shoulder + shape.cells(cell), around // 8, layers, along)
 
 
-def cup(shape: Section, grid: Grid) -> Cup[TetMesh]:
+def cup(shape: Section, grid: CupGrid) -> CupMesh[TetMesh]:
     """The cup of this shape cut by this grid, standing on the plane y = 0, its axis the y axis.
 
     Raises InputError for a shape without an opening or without a wall, and for a grid that is too coarse.
@@ -210,7 +210,7 @@ def cup(shape: Section, grid: Grid) -> Cup[TetMesh]:
     in_stem = (ring <= grid.stem_rings)[triangles].all(axis=1)
     in_wall = np.arange(n_layers)[:, None] < grid.layers
     mesh, number = stack(positions, cut, in_wall | in_stem)
-    return Cup(
+    return CupMesh(
         mesh,
         underside=number[0],
         border=number[0, ring == grid.rings],

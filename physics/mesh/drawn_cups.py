@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Array = NDArray[np.float64]
 

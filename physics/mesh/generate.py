@@ -10,12 +10,12 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.checks import as_points
 from palpo.physics.mesh.hex import CORNERS, HexMesh
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets
+from palpo.physics.numerics.errors import InputError
 
 T = TypeVar("T", int, float)
 

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.cups import Cup, Section, check_shape, meridians
+from palpo.physics.mesh.cups import CupMesh, Section, check_shape, meridians
 from palpo.physics.mesh.drawn_cups import DrawnShape
 from palpo.physics.mesh.hex import HexMesh, orient_hexes
+from palpo.physics.numerics.errors import InputError
 
 HALVES = ((0, 3, 4, 8), (8, 4, 5, 9), (9, 5, 6, 10), (10, 6, 7, 2), (0, 8, 9, 1), (1, 9, 10, 2))
 """Two cells before four: quadrilaterals between points 0 to 2, 3 to 7 and, half way, 8 to 10."""
@@ -71,7 +71,7 @@ class _Sheet(NamedTuple):
     last: NDArray[np.int64]  # points of the last ring, by rising angle
 
 
-def hex_cup(shape: Section, grid: HexGrid) -> Cup[HexMesh]:
+def hex_cup(shape: Section, grid: HexGrid) -> CupMesh[HexMesh]:
     """The cup of this shape cut by this grid, standing on the plane y = 0, its axis the y axis.
 
     Raises InputError for what `cup` refuses, for counts that neither stay nor double, and for odd layers
@@ -119,7 +119,7 @@ def hex_cup(shape: Section, grid: HexGrid) -> Cup[HexMesh]:
 
     border = np.flatnonzero((ring == rings) & (level == 0.0))
     held = np.flatnonzero(level == level.max())
-    return Cup(
+    return CupMesh(
         mesh,
         underside=np.flatnonzero(level == 0.0),
         border=border[np.argsort(angle[border])],

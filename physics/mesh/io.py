@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh import checks
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
+from palpo.physics.numerics.errors import InputError
 
 Cells = dict[str, NDArray[Any]]
 """Connectivity by kind of cell ("tetra", "triangle", "quad", ...), shape (m, nodes per cell)."""

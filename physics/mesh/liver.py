@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.stuffing import stuffed
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]
 

@@ -8,12 +8,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.checks import drop_unreferenced
 from palpo.physics.mesh.extrusion import stack
 from palpo.physics.mesh.generate import FIVE_TETS, block, sphere_surface, tets_of_cells
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 # Lobes on the bunny's body: direction, height over the body's radius, sharpness.
 _LOBES = (

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 EDGE_TOLERANCE = 1e-9
 """How far outside a region's edge a node still counts, over the largest coordinate: placing a body rounds."""

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.checks import as_cells, as_points, drop_unreferenced
+from palpo.physics.numerics.errors import InputError
 
 FLAT_TRIANGLE = 1e-6
 """Twice the area over the square of the longest edge, below which rounding decides the normal [-]."""

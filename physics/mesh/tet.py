@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.checks import as_cells, as_points, require_referenced
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 
 OUTWARD_FACES = np.array([[1, 2, 3], [0, 3, 2], [0, 1, 3], [0, 2, 1]])
 """Faces of a positively oriented tetrahedron, the i-th opposite to corner i, normals outward."""

@@ -22,9 +22,9 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.error_norm import error_norm
-from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes, galerkin, require_order
+from palpo.physics.reduction.linear_model import Basis, LinearModel, VibrationModes, galerkin, require_order
 
 GRAMIAN_DAMPING = (1e-4, 1e-5)
 """alpha [1/s] and beta [s] for the gramians of an undamped model: the paper's small damping (002, V-A)."""
@@ -53,7 +53,7 @@ def gramians(
 
 def balanced(
     model: LinearModel,
-    modes: Modes,
+    modes: VibrationModes,
     inputs: ArrayLike,
     order: int | None = None,
     tolerance: float | None = None,

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 DIGITS = 9
 """Decimals of a metre to which the nodes of a circle agree."""

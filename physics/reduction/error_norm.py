@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
 from scipy.sparse.linalg import LinearOperator, svds
 
-from palpo.physics.reduction.linear_model import Basis, LinearModel, Modes
+from palpo.physics.reduction.linear_model import Basis, LinearModel, VibrationModes
 
 CANDIDATES = 60
 """Natural frequencies of the full model at which the error is looked at: the peaks least represented."""
@@ -32,7 +32,7 @@ class ErrorNorm(NamedTuple):
 
 
 def error_norm(
-    model: LinearModel, modes: Modes, basis: Basis, inputs: ArrayLike, alpha: float, beta: float
+    model: LinearModel, modes: VibrationModes, basis: Basis, inputs: ArrayLike, alpha: float, beta: float
 ) -> ErrorNorm:
     """Error of a basis under a positive D = alpha M + beta K [1/s, s]; inputs: nodes, shape (m,)."""
     w2, vectors = modes.stiffness[modes.rigid :], modes.vectors[:, modes.rigid :]

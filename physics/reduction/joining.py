@@ -14,14 +14,14 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.dynamics.passive_midpoint import require_step
-from palpo.physics.errors import InputError
+from palpo.physics.bodies.passive_midpoint import require_step
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import Symbolic, analyse, no_elimination
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of, lower_blocks
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import Basis, LinearModel, linear_model
-from palpo.physics.reduction.segments import Rows, SegmentedModel
+from palpo.physics.reduction.segments import SegmentedModel, SparseRows
 
 RANK = 1e-9
 """Interface shapes of a basis below this share of the largest are rounding."""
@@ -250,9 +250,9 @@ def _require_held(
         )
 
 
-def _rows(matrix: sp.sparray) -> Rows:
+def _rows(matrix: sp.sparray) -> SparseRows:
     csr = sp.csr_array(matrix)
-    return Rows(csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64))
+    return SparseRows(csr.indptr.astype(np.int64), csr.indices.astype(np.int64), csr.data.astype(np.float64))
 
 
 def _columns(matrix: sp.csr_array) -> NDArray[np.float64]:

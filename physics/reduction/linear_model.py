@@ -12,7 +12,6 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import (
     SolidMesh,
@@ -21,6 +20,7 @@ from palpo.physics.fem.rest_stiffness import (
     element_stiffness,
     elements_of,
 )
+from palpo.physics.numerics.errors import InputError
 
 RIGID = 1e-9
 """Eigenvalues of (K, M) below this share of the largest belong to rigid motions [-]; their own errors are of
@@ -102,7 +102,7 @@ def linear_model(
     )
 
 
-class Modes(NamedTuple):
+class VibrationModes(NamedTuple):
     """All vibration modes of a model: V^T M V = 1, V^T K V = diag(stiffness)."""
 
     vectors: NDArray[np.float64]  # (n, n), rigid motions first
@@ -110,12 +110,12 @@ class Modes(NamedTuple):
     rigid: int  # number of rigid motions
 
 
-def vibration_modes(model: LinearModel) -> Modes:
+def vibration_modes(model: LinearModel) -> VibrationModes:
     """All modes of a model in ascending order of frequency."""
     values, vectors = sl.eigh(model.K.toarray(), model.M.toarray())
     rigid = int(np.count_nonzero(values < RIGID * values[-1]))
     values[:rigid] = 0.0
-    return Modes(vectors, values, rigid)
+    return VibrationModes(vectors, values, rigid)
 
 
 class Basis(NamedTuple):
@@ -138,7 +138,7 @@ class Basis(NamedTuple):
 
 
 def galerkin(
-    model: LinearModel, modes: Modes, span: NDArray[np.float64], method: str, hankel: ArrayLike = ()
+    model: LinearModel, modes: VibrationModes, span: NDArray[np.float64], method: str, hankel: ArrayLike = ()
 ) -> Basis:
     """Basis of the columns of `span` in modal coordinates, shape (n, r), made orthonormal and diagonal.
 
@@ -150,7 +150,7 @@ def galerkin(
     return Basis(modes.vectors @ (q @ turn), stiffness, method, modes.rigid, np.asarray(hankel, dtype=float))
 
 
-def require_order(order: int, modes: Modes, method: str) -> None:
+def require_order(order: int, modes: VibrationModes, method: str) -> None:
     """Raise InputError unless a basis of `order` columns exists and holds the rigid motions."""
     least, most = max(1, modes.rigid), len(modes.stiffness)
     if not (order == int(order) and least <= order <= most):

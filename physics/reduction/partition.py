@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import eigsh
 
-from palpo.physics.errors import InputError
 from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of
 from palpo.physics.mesh import hex as hexahedra
 from palpo.physics.mesh import tet as tetrahedra
 from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.numerics.errors import InputError
 
 
 def by_nodes(mesh: SolidMesh, labels: ArrayLike) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem.block_product import Neighbours
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ RANK_TOLERANCE = 1e-11
 """Columns whose squared norm, after those before them, is below this share of their own are dropped."""
 
 
-class Modes(NamedTuple):
+class ReducedModes(NamedTuple):
     """V = B T with V^T A V = 1 and V^T K V = S."""
 
     order: NDArray[np.intp]  # (modes,) columns of B that T combines
@@ -54,7 +54,7 @@ class Modes(NamedTuple):
 
 def krylov_modes(
     mass: NDArray[np.float64], stiffness: NDArray[np.float64], held: float, pull: float, limit: int
-) -> Modes:
+) -> ReducedModes:
     """Modes from B^T M B and B^T K B, both (k, k), for A = held M + pull K; at most `limit` of them.
 
     Columns are scaled to unit norm and dependent ones dropped by pivoted Cholesky. Where the exact tangent K
@@ -68,14 +68,14 @@ def krylov_modes(
         transform = _inverse(scale, factor)
         reduced = _reduced(stiffness, order, transform)
         if semidefinite(reduced):
-            return Modes(order, transform, True, reduced, system, np.ones(len(order)))
+            return ReducedModes(order, transform, True, reduced, system, np.ones(len(order)))
     order, scale, factor = _independent(mass, limit)
     transform = _inverse(scale, factor)
     values, shapes = sl.eigh(_reduced(stiffness, order, transform), driver="evd", check_finite=False)
     values = np.maximum(values, 0.0)
     weight = held + pull * values
     whitened = np.asfortranarray((transform @ shapes) / np.sqrt(weight))
-    return Modes(order, whitened, False, np.diag(values / weight), mass, weight)
+    return ReducedModes(order, whitened, False, np.diag(values / weight), mass, weight)
 
 
 def _independent(

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.constraint_frame import REDUCED
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import matvec3, matvec3_transposed
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import matvec3, matvec3_transposed
 from palpo.physics.reduction.interface_model import (
     add_slot_force,
     advance,
@@ -34,7 +34,7 @@ SINGULAR = 1e-6
 each other."""
 
 
-class Led(NamedTuple):
+class HeldSlots(NamedTuple):
     """The slots that a frame's joints hold, those of one body side by side."""
 
     count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them, -1 until a tick of the frame is made again
@@ -45,10 +45,10 @@ class Led(NamedTuple):
     vectors: NDArray[np.float64]  # (5, 3) scratch
 
 
-def make_led() -> Led:
+def make_led() -> HeldSlots:
     """None so far."""
     m = MOST_LED
-    return Led(
+    return HeldSlots(
         np.full(1, -1, np.int64), np.zeros(m, np.int32), np.zeros(m, np.int32), np.zeros((3 * m, 3 * m)),
         np.zeros((m, 3)), np.zeros((5, 3)),
     )  # fmt: skip

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.fem.elimination import Symbolic, no_elimination
 from palpo.physics.fem.substitution import solve_one
-from palpo.physics.kernels import fast_kernel, kernel
+from palpo.physics.numerics.kernels import fast_kernel, kernel
 
 
-class Rows(NamedTuple):
+class SparseRows(NamedTuple):
     """A sparse matrix, row by row."""
 
     start: NDArray[np.int64]  # (m + 1,)
@@ -49,16 +49,16 @@ class SegmentedModel(NamedTuple):
     beta: float
     coupling_stiffness: float  # k_c [N/m]
     coupling_damping: float  # d_c [N s/m]
-    M: Rows  # (n, n)
-    K: Rows  # (n, n)
+    M: SparseRows  # (n, n)
+    K: SparseRows  # (n, n)
     segment_start: NDArray[np.int64]  # (segments + 1,) first coordinate of each segment
     give: NDArray[np.float64]  # (n,) 1 / Mh of the coordinates of reduced segments, 0 of the others
     factored: NDArray[np.int64]  # (m,) the others
     symbolic: Symbolic  # pattern of the Cholesky factor of their Mh
     panels: NDArray[np.float64]  # and its numbers
-    H: Rows  # (c, n)
+    H: SparseRows  # (c, n)
     coupling_factor: NDArray[np.float64]  # (c, c) L and its mirror image, S = L L^T
-    surface: Rows  # (3 k, n_0) displacement of the contact nodes
+    surface: SparseRows  # (3 k, n_0) displacement of the contact nodes
     surface_columns: NDArray[np.float64]  # (n_0, 3 k) its transpose where it is dense, else (0, 0)
     compliance: NDArray[np.float64]  # (3 k, 3 k) A at the contact nodes [m/(N s)]
     rest: NDArray[np.float64]  # (k, 3) contact nodes at rest [m]
@@ -92,7 +92,7 @@ def empty_model() -> SegmentedModel:
     def none(n: int = 0) -> NDArray[np.int64]:
         return np.zeros(n, np.int64)
 
-    rows, empty, square = Rows(none(1), none(), np.zeros(0)), np.zeros(0), np.zeros((0, 0))
+    rows, empty, square = SparseRows(none(1), none(), np.zeros(0)), np.zeros(0), np.zeros((0, 0))
     return SegmentedModel(
         1.0, 0.0, 0.0, 0.0, 0.0, rows, rows, none(2), empty, none(), no_elimination(), empty, rows, square,
         rows, square, square, np.zeros((0, 3)), np.zeros((3, 0)),

@@ -4,7 +4,7 @@ from palpo.physics.exchange.constraint_frame import (
     IS_FIELD,
     REDUCED,
 )
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.reduction.slot_motion import pull_of
 
 

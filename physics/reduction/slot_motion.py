@@ -9,8 +9,8 @@ from palpo.physics.exchange.constraint_frame import (
     REDUCED,
     TURNS,
 )
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import (
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import (
     cross3,
     matvec3,
     quat_from_rotvec,

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import eigsh, splu
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import Basis, LinearModel
 
 METHOD = "static"

@@ -9,7 +9,7 @@ import scipy.linalg as sl
 from numpy.typing import ArrayLike
 from scipy.sparse.linalg import splu
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import RIGID, Basis, LinearModel
 
 STATIC = "static"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.labels import SEALED
 from palpo.physics.suction.patch import (

@@ -10,7 +10,7 @@ with dgap_c by how much the two surfaces part there. The wall's area A grows by 
 
 import numpy as np
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.suction.labels import SEALED
 
 LEVEL = 0.1

@@ -29,13 +29,13 @@ from palpo.physics.contact.lower_triangle import add_lower_products
 from palpo.physics.suction.cup_blocks import CupBlocks, Springs, make_blocks
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.found_cavities import Field
-from palpo.physics.suction.sides import RigidSide, Side, SoftSide
+from palpo.physics.suction.sides import ContactSide, RigidSide, SoftSide
 
 Array = NDArray[np.float64]
 
 
 def springs_under_suction(
-    enclosures: Sequence[Enclosure], gauge: Array, cups: Sequence[SoftSide], partner: Side
+    enclosures: Sequence[Enclosure], gauge: Array, cups: Sequence[SoftSide], partner: ContactSide
 ) -> "BorderSprings":
     """Springs of the cavities under suction, of gauge (k,) [Pa]."""
     turn, j = partner.axes[1], 0
@@ -125,7 +125,7 @@ class BorderSprings:
 
 def joined_blocks(
     span: NDArray[np.int64],
-    partner: Side,
+    partner: ContactSide,
     springs: BorderSprings,
     own: Array,
     single: NDArray[np.float32] | None = None,

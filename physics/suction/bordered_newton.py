@@ -26,7 +26,7 @@ from palpo.physics.contact.solvers.semi_smooth_newton import (
     make_semi_smooth,
 )
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.pressure import passing
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 CAVITY_COUNT = np.dtype(
     [("found", np.int64), ("vertices", np.int64), ("triangles", np.int64), ("clamped", np.int64),
@@ -23,7 +23,7 @@ WALL_A, WALL_B, RIBBON, RIBBON_AGAIN, END = 0, 1, 2, 3, 4
 """Columns of `Cavities.span`: where a cavity's walls and ribbons begin, and where it ends."""
 
 
-class Cavities(NamedTuple):
+class CavitySurfaces(NamedTuple):
     """The closed surfaces of a step's cavities, one after the other; triangles face into the cavity."""
 
     count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CAVITY_COUNT
@@ -37,9 +37,9 @@ class Cavities(NamedTuple):
     volume: NDArray[np.float64]  # (c,) [m3], not negative
 
 
-def make_cavities(count: int, vertices: int, triangles: int) -> Cavities:
+def make_cavities(count: int, vertices: int, triangles: int) -> CavitySurfaces:
     """Room for so many cavities, and for so many vertices and triangles of all of them."""
-    return Cavities(
+    return CavitySurfaces(
         count=np.zeros(1, CAVITY_COUNT),
         first=np.zeros(count + 1, np.int64),
         span=np.zeros((count, 5), np.int64),

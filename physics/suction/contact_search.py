@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.engine.contacts import make_contacts
+from palpo.physics.compliance.full import Motion
+from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.contacts import Pair, add_bulges, add_ground, add_vertices
 from palpo.physics.suction.folds import add_folds, look_at_folds
 from palpo.physics.suction.gaps import Gaps, farthest, fastest, look, look_at_moved, make_gaps
 from palpo.physics.suction.labels import Thresholds
-from palpo.physics.suction.sides import Side, SoftSide, partner_of
-from palpo.physics.yields.full import Motion
+from palpo.physics.suction.sides import ContactSide, SoftSide, partner_of
 
 Array = NDArray[np.float64]
 Each = Callable[[Callable[[int], Any], int], list[Any]]
@@ -39,7 +39,7 @@ class ContactSearch:
     """
 
     def __init__(
-        self, cups: Sequence[SoftSide], partner: Side, limits: Thresholds, ground: Ground | None,
+        self, cups: Sequence[SoftSide], partner: ContactSide, limits: Thresholds, ground: Ground | None,
         gaps: Sequence[Gaps], capacity: int, each: Each,
     ) -> None:  # fmt: skip
         self._cups, self._partner, self._limits, self._ground = cups, partner, limits, ground

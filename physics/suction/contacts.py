@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.engine.contacts import append
-from palpo.physics.engine.memory import close_memory, open_memory, recall, remember
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import tangent_basis
+from palpo.physics.contract.contacts import append
+from palpo.physics.contract.memory import close_memory, open_memory, recall, remember
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import tangent_basis
 
 WORLD = -1
 """Number of what never moves."""

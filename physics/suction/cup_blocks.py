@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from palpo.physics.contact.solvers.anderson import sweep
 from palpo.physics.contact.solvers.block import add_row
 from palpo.physics.contact.solvers.products import dot
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 class CupBlocks(NamedTuple):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.suction.folds import Folds
-from palpo.physics.suction.roughness import Seal
+from palpo.physics.suction.roughness import SealTable
 from palpo.physics.suction.wall_regions import Walls
 
 
@@ -24,6 +24,6 @@ class CupSpec:
     roughness: float = 1e-5
     seed: int | None = None
     cavities: int = 8
-    seal: Seal | None = None
+    seal: SealTable | None = None
     walls: Walls | None = None
     folds: Folds | None = None

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.flood import find_cavities, make_flood, require_outside
@@ -12,7 +12,7 @@ from palpo.physics.suction.labels import Thresholds, distances_wanted, label_ver
 from palpo.physics.suction.patch import Patch
 
 
-class Detector:
+class CavityDetector:
     """Finds the cavities of one surface, step by step, in arrays made once.
 
     limits: the three distances. capacity: most cavities kept; the smallest beyond it count as outside, and in

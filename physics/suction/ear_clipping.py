@@ -5,7 +5,7 @@ polygon, its triangles have its signed area and first moments: where it crosses 
 flattest corner goes, which is counted.
 """
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 FLAT = 1e-12
 """Twice the area of a corner, in the coordinates' unit, below which it goes unnoticed."""

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.border import BorderWork, cut_patch
 from palpo.physics.suction.border_growth import border_growth
-from palpo.physics.suction.cavity import Cavities, area_of_wall
+from palpo.physics.suction.cavity import CavitySurfaces, area_of_wall
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.flood import OUTSIDE, Flood, find_cavities, renumber
 from palpo.physics.suction.gaps import Gaps, measure
@@ -35,7 +35,7 @@ from palpo.physics.suction.wall_regions import find_kinds, find_seeping, through
 from palpo.physics.suction.winding import NONE
 
 
-class Enclosed(NamedTuple):
+class EnclosedCavities(NamedTuple):
     """What is known of up to c cavities between a surface of n vertices and one of m, and scratch."""
 
     surface: Connectivity
@@ -52,7 +52,7 @@ class Enclosed(NamedTuple):
     pairing: Pairing
     wall: NDArray[np.int64]  # (k,) in `pairing`, of each inner surface of the flood; NONE for a lost one
     number: NDArray[np.int64]  # (k,) of the cavity that it becomes
-    cavities: Cavities
+    cavities: CavitySurfaces
     links: Links
     pockets: Pockets
     volume: NDArray[np.float64]  # (c,) [m3]

@@ -7,24 +7,24 @@ Living cavities are closed surfaces (physics/suction/cavity.py) and the pockets 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.border import make_border_work, whole_patch
 from palpo.physics.suction.cavity import area_of_wall
 from palpo.physics.suction.connectivity import connectivity
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.detection import Detector
-from palpo.physics.suction.enclosed import Enclosed, find_air, find_rim_flow
+from palpo.physics.suction.detection import CavityDetector
+from palpo.physics.suction.enclosed import EnclosedCavities, find_air, find_rim_flow
 from palpo.physics.suction.flow import slot_conductance
 from palpo.physics.suction.gaps import make_gaps
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.pairing import make_pairing
 from palpo.physics.suction.patch import loop_length, place_points, wall_area
 from palpo.physics.suction.pockets import make_pockets
 from palpo.physics.suction.sides import SoftSide, Wall
-from palpo.physics.suction.tracking import ABSENT, LIVING, Tracker, Tracks
+from palpo.physics.suction.tracking import ABSENT, LIVING, CavityTracker, Tracks
 from palpo.physics.suction.wall_regions import Walls, walls_of_regions
 
 
@@ -56,13 +56,13 @@ class Enclosure:
         capacity: int = 8, seed: int | None = None, exact: bool = True, walls: Walls | None = None,
     ) -> None:  # fmt: skip
         n, m, c = len(body.local), len(partner.local), 2 * capacity
-        self.detector = Detector(body.surface, limits, capacity, seed, exact)
+        self.detector = CavityDetector(body.surface, limits, capacity, seed, exact)
         self.limits, self.roughness = limits, roughness
         self.gaps = make_gaps(n)
         self._partner, self._target = partner, Handle(partner.target)
         surface, other = self.detector.connectivity, connectivity(partner.surface)
         self.pairing, self.cavities = make_pairing(surface, other, c)
-        self.tracker = Tracker(surface, self.detector.flood)
+        self.tracker = CavityTracker(surface, self.detector.flood)
         self.volume, self.gradient = np.zeros(c), np.zeros((c, n, 3))
         self.partner_gradient = np.zeros((c, m, 3))
         self.lift, self.growth, self.partner_growth = np.zeros(c), np.zeros((c, n, 3)), np.zeros((c, m, 3))
@@ -74,7 +74,7 @@ class Enclosure:
         self.take_walls(walls)
         joints = n + c + 1
         self._known = Handle(
-            Enclosed(
+            EnclosedCavities(
                 surface, other, limits, -1 if seed is None else seed, int(exact), self.gaps,
                 self.detector.label, np.zeros(n, np.int64), self.detector.flood, self.detector.patches[0],
                 make_border_work(surface), self.pairing, np.zeros(capacity, np.int64),
@@ -94,7 +94,7 @@ class Enclosure:
         """The cavities of this step."""
         return self.tracker.now
 
-    def find(self, x: NDArray[np.float64], air: Air) -> None:
+    def find(self, x: NDArray[np.float64], air: OutsideAir) -> None:
         """Find, measure and recognise the cavities at positions x (n, 3) [m] in the partner's axes.
 
         gaps.distance has to hold the vertices within the alarm distance. Hands on the air.
@@ -112,7 +112,7 @@ class Enclosure:
         self.tracks.air[self.active] = amount
         self.tracks.volume[self.active] = np.maximum(volume, 0.0)
 
-    def find_flow(self, x: NDArray[np.float64], force: NDArray[np.float64], air: Air) -> None:
+    def find_flow(self, x: NDArray[np.float64], force: NDArray[np.float64], air: OutsideAir) -> None:
         """The conductance under the rims at x (n, 3) [m], where vertices press with forces (n,) [N].
 
         After `find`. The air is as thin as the mean of all cavities and outside.
@@ -132,7 +132,7 @@ class Enclosure:
             self.conductance,
         )  # fmt: skip
 
-    def _find_slots(self, x: NDArray[np.float64], air: Air) -> None:
+    def _find_slots(self, x: NDArray[np.float64], air: OutsideAir) -> None:
         """The conductance of a slot of the given height under the rims of all cavities.
 
         A living cavity's rim begins at its wall, a flattened one's at its pockets.

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import kernel
-from palpo.physics.records import counters
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.records import counters
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.labels import SEALED
 

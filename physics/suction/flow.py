@@ -18,7 +18,7 @@ and A. Daneri, J. Appl. Phys. 34 (1963) 3509; F. Sharipov and V. Seleznev, J. Ph
 
 import math
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 VISCOSITY = 1.81e-5
 """eta of air at 20 degrees C [Pa s] (Sutherland's law: White, Viscous Fluid Flow, 2006)."""

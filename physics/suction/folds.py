@@ -16,10 +16,10 @@ from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
 from palpo.physics.collision.closest import point_triangle
-from palpo.physics.engine.contacts import append
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import tangent_basis
+from palpo.physics.contract.contacts import append
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import tangent_basis
 from palpo.physics.suction.gaps import orient
 
 REACH = 0.25

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.compliance.full import Motion
 from palpo.physics.suction.enclosure import Enclosure
-from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.suction.sides import ContactSide, SoftSide
 from palpo.physics.suction.tracking import FLAT
-from palpo.physics.yields.full import Motion
 
 
 class Field(NamedTuple):
@@ -39,7 +39,9 @@ class FoundCavities(NamedTuple):
     """(k,) V [m3]."""
 
 
-def found_cavities(enclosures: Sequence[Enclosure], cups: Sequence[SoftSide], partner: Side) -> FoundCavities:
+def found_cavities(
+    enclosures: Sequence[Enclosure], cups: Sequence[SoftSide], partner: ContactSide
+) -> FoundCavities:
     """What the enclosures of these cups found last, as rows of the step."""
     turn = partner.axes[1]
     cup_of, walls, identity, flat, amount, volume = [], [], [], [], [], []

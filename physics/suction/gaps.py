@@ -17,8 +17,8 @@ from palpo.physics.collision.contact_surface import (
     crease_normal,
     faceted_normal,
 )
-from palpo.physics.kernels import kernel
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.nearest import DEPTH, NearestTree, fit, nearest, nearest_tree
 
 TOUCHING = 1e-9

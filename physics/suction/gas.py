@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
 
 GAS_CONSTANT = 8.31446261815324
 """R [J/(mol K)] (CODATA 2018, exact)."""
@@ -21,7 +21,7 @@ STANDARD_ATMOSPHERE = 101325.0
 
 
 @dataclass(frozen=True)
-class Air:
+class OutsideAir:
     """The air outside, and what a rim holds.
 
     Raises InputError for an atmosphere or a temperature that is not positive and finite, and for a largest

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.records import counters
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.records import counters
 from palpo.physics.suction.ear_clipping import clip_ears
 from palpo.physics.suction.patch import add_loop, add_point, add_triangle, add_vertex, clear
 from palpo.physics.suction.winding import NONE

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 
 FAR, NEAR, SEALED, TOUCHING = 0, 1, 2, 3
 """Labels of a vertex; air passes where it is less than SEALED."""

@@ -6,8 +6,8 @@ import numpy as np
 
 from palpo.physics.collision.box_tree import Primitives, Tree, build_tree, refit
 from palpo.physics.collision.closest import point_triangle
-from palpo.physics.kernels import inlined, kernel
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.kernels import inlined, kernel
 
 DEPTH = 64
 """Most boxes that wait in a search: as many as the tree is deep, and it halves its triangles at each step."""

@@ -33,7 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.flow import VISCOSITY
 from palpo.physics.suction.gas import STANDARD_ATMOSPHERE, pressure_root
 
@@ -54,7 +54,7 @@ def pipe_conductance(diameter: float, length: float) -> float:
 
 
 @dataclass(frozen=True)
-class Line:
+class Pipe:
     """Between two nodes, or from one to OUTSIDE."""
 
     start: int
@@ -63,7 +63,7 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Pump:
+class NodePump:
     """At a node: takes S = `speed` [m3/s] less S p_end / p, down to p_end = `lowest` [Pa]."""
 
     node: int
@@ -81,7 +81,7 @@ class Network:
     """
 
     def __init__(
-        self, volume: Sequence[float], lines: Sequence[Line], pumps: Sequence[Pump] = (),
+        self, volume: Sequence[float], lines: Sequence[Pipe], pumps: Sequence[NodePump] = (),
         atmosphere: float = STANDARD_ATMOSPHERE,
     ) -> None:  # fmt: skip
         self.volume = np.array(volume, float)
@@ -176,13 +176,13 @@ class PumpedCups:
 
     @staticmethod
     def of(
-        manifold: float, lines: Sequence[float], vent: float, pump: Pump, atmosphere: float
+        manifold: float, lines: Sequence[float], vent: float, pump: NodePump, atmosphere: float
     ) -> "PumpedCups":
         """manifold [m3]; conductances [m3/(Pa s)] of the cups' lines and of the vent; the pump, at node 0."""
         ends = [
-            *(Line(1 + i, 0, conductance) for i, conductance in enumerate(lines)),
-            *(Line(OUTSIDE, 0, conductance) for conductance in lines),
-            Line(OUTSIDE, 0, vent),
+            *(Pipe(1 + i, 0, conductance) for i, conductance in enumerate(lines)),
+            *(Pipe(OUTSIDE, 0, conductance) for conductance in lines),
+            Pipe(OUTSIDE, 0, vent),
         ]
         return PumpedCups(Network([manifold] * (1 + len(lines)), ends, [pump], atmosphere), len(lines))
 

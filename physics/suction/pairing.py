@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 import palpo.physics.suction.cavity as cavity
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.records import counters
-from palpo.physics.suction.cavity import Cavities, forget, make_cavities, place_cavity
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.records import counters
+from palpo.physics.suction.cavity import CavitySurfaces, forget, make_cavities, place_cavity
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.imprint import Imprint, imprint, make_imprint
 from palpo.physics.suction.patch import Patch, clear, make_patch, place_points
 from palpo.physics.suction.projection import (
     CLOSED,
-    Path,
+    ProjectedLoops,
     WalkScratch,
     make_path,
     project_border,
@@ -62,7 +62,7 @@ class Pairing(NamedTuple):
     points: NDArray[np.float64]  # (k, 3) [m]
     region: NDArray[np.int64]  # (n,) vertices of B that lead to each other are not parted by borders
     region_wall: NDArray[np.int64]  # (n,) a wall that holds the air of a region, or NONE
-    path: Path
+    path: ProjectedLoops
     walk: WalkScratch
     winding: Winding
     imprint: Imprint
@@ -71,7 +71,7 @@ class Pairing(NamedTuple):
 
 def make_pairing(
     surface_a: Connectivity, surface_b: Connectivity, walls: int = 16
-) -> tuple[Pairing, Cavities]:
+) -> tuple[Pairing, CavitySurfaces]:
     """Room for that many walls of A; paths may cross as many edges as both surfaces have."""
     n_a, n_b = len(surface_a.rim), len(surface_b.rim)
     m_a, m_b = len(surface_a.triangles), len(surface_b.triangles)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.records import counters
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.records import counters
 
 PATCH_SIZE = counters("vertices", "triangles", "border", "loops", "lost")
 """Vertices, triangles, border vertices, loops; entries lost to a capacity."""

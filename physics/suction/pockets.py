@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.border import BorderWork, cut_patch, make_border_work, whole_patch
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.flood import OUTSIDE, RING

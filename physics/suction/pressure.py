@@ -32,7 +32,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.residual import RUNAWAY, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
     ASK,
@@ -53,9 +52,10 @@ from palpo.physics.contact.solvers.anderson import (
     weigh,
 )
 from palpo.physics.contact.solvers.block import add_row, set_offset
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.suction.cup_blocks import offset_cups, sweep_cups
-from palpo.physics.suction.gas import Air, gas_law_error, held_amount, pressure_root
+from palpo.physics.suction.gas import OutsideAir, gas_law_error, held_amount, pressure_root
 
 SOLVED = 1e-10
 """Relative error of the gas law p V = n R T at which a pressure solves it."""
@@ -88,7 +88,7 @@ class Gas(NamedTuple):
 
 
 def make_gas(
-    air: Air, amount: NDArray, pressure: NDArray, active: NDArray, seeping: NDArray | None = None
+    air: OutsideAir, amount: NDArray, pressure: NDArray, active: NDArray, seeping: NDArray | None = None
 ) -> Gas:
     """Fresh arrays of k cavities from n [mol], p [Pa] and whether p is given, all (k,).
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.closest import segment_segment, triangle_normal
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import cross3, dot3, norm3
-from palpo.physics.records import counters
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import cross3, dot3, norm3
+from palpo.physics.numerics.records import counters
 from palpo.physics.suction.nearest import DEPTH, nearest
 
 PATH_SIZE = counters("points", "fallbacks", "lost")
@@ -38,7 +38,7 @@ STEPS = 64
 """Most triangles between two neighbouring points of a border."""
 
 
-class Path(NamedTuple):
+class ProjectedLoops(NamedTuple):
     """Loops over the triangles of a surface: projected points and, between them, crossings of edges.
 
     A loop is a cycle, with the inside on its left: it runs against the border that it is the projection of.
@@ -64,9 +64,9 @@ class WalkScratch(NamedTuple):
     parent: NDArray[np.int64]  # (m,) -1 between calls
 
 
-def make_path(points: int, loops: int) -> Path:
+def make_path(points: int, loops: int) -> ProjectedLoops:
     """An empty path of these capacities."""
-    return Path(
+    return ProjectedLoops(
         size=np.zeros(1, PATH_SIZE),
         loops=np.zeros(loops + 1, np.int64),
         outcome=np.zeros(loops, np.int64),

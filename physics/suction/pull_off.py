@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from palpo.physics.suction.walled_cup import ATMOSPHERE, Lost, State, WalledCup
+from palpo.physics.suction.walled_cup import ATMOSPHERE, CupEquilibrium, Lost, WalledCup
 
 PUSH_STEP, PULL_STEP, LEAST_STEP, LONGEST = 1e-4, 2e-4, 1e-5, 25e-3
 """Of the stem [m]: while pushed, while pulled and at the least, and how far it is pulled at most."""
@@ -28,8 +28,8 @@ class Handling(NamedTuple):
 
 
 def pull_off(
-    cup: WalledCup, how: Handling, look: Callable[[State], None] = lambda state: None
-) -> list[State]:
+    cup: WalledCup, how: Handling, look: Callable[[CupEquilibrium], None] = lambda state: None
+) -> list[CupEquilibrium]:
     """Push a cup, and pull it until there is no equilibrium; its states from when it is pushed.
 
     look: called in each of them, while the cup is in it.
@@ -53,7 +53,7 @@ def pull_off(
     return states
 
 
-def _pushed(cup: WalledCup, how: Handling) -> tuple[State, float]:
+def _pushed(cup: WalledCup, how: Handling) -> tuple[CupEquilibrium, float]:
     """The state when pushed, and p V of what air is left [J]."""
     steps, held = max(2, round(how.push / PUSH_STEP)), 0.0
     for k in range(1, steps + 1):
@@ -70,7 +70,7 @@ def _pushed(cup: WalledCup, how: Handling) -> tuple[State, float]:
     return state, held
 
 
-def _squeezed(cup: WalledCup, height: float, held: float, largest: float) -> tuple[State, float]:
+def _squeezed(cup: WalledCup, height: float, held: float, largest: float) -> tuple[CupEquilibrium, float]:
     """A step of the push, its air shut in while its pressure is at most `largest` and the rim bears it."""
     before = cup.saved()
     try:

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.pull_off import Handling, pull_off
-from palpo.physics.suction.roughness import Surface, seal_of
-from palpo.physics.suction.walled_cup import ATMOSPHERE, State, WalledCup
+from palpo.physics.suction.roughness import RoughSurface, seal_of
+from palpo.physics.suction.walled_cup import ATMOSPHERE, CupEquilibrium, WalledCup
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class ReducedCup(NamedTuple):
         return float(self.force[-1])
 
 
-class Load(NamedTuple):
+class HeldLoad(NamedTuple):
     """What is to be held."""
 
     mass: float  # [kg]
@@ -81,11 +81,11 @@ def reduce_cup(cup: str, push: float, mu: float, roughnesses: tuple[float, ...])
     design = CUPS[cup]
     model = WalledCup(design.shape, design.youngs_modulus, mu)
     modulus = design.youngs_modulus / (1 - POISSON_RATIO**2)
-    seals = {rms: seal_of(Surface(rms, WAVES * rms), modulus) for rms in roughnesses}
+    seals = {rms: seal_of(RoughSurface(rms, WAVES * rms), modulus) for rms in roughnesses}
     radii: list[float] = []
     times: dict[float, list[float]] = {rms: [] for rms in roughnesses}
 
-    def look(state: State) -> None:
+    def look(state: CupEquilibrium) -> None:
         radii.append(model.radius)
         for rms, seal in seals.items():
             flow = model.conductance(seal, state.suction)
@@ -107,7 +107,7 @@ def reduce_cup(cup: str, push: float, mu: float, roughnesses: tuple[float, ...])
     )  # fmt: skip
 
 
-def margins(law: ReducedCup, load: Load) -> dict[str, float]:
+def margins(law: ReducedCup, load: HeldLoad) -> dict[str, float]:
     """What the cup has of each over what the load asks: held where all are above 1; NEVER if it asks none."""
     weight = load.mass * GRAVITY
     axial, across = weight * math.cos(load.tilt), weight * math.sin(load.tilt)
@@ -129,7 +129,7 @@ def margins(law: ReducedCup, load: Load) -> dict[str, float]:
     }
 
 
-def margin(law: ReducedCup, load: Load) -> tuple[float, str]:
+def margin(law: ReducedCup, load: HeldLoad) -> tuple[float, str]:
     """The least of `margins`, and its name."""
     found = margins(law, load)
     name = min(found, key=lambda key: found[key])

@@ -23,10 +23,10 @@ replaced by conductances between its neighbours
 
 import numpy as np
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.suction.flood import OUTSIDE
 from palpo.physics.suction.flow import sheet_conductance
-from palpo.physics.suction.roughness import Seal, contact_gap
+from palpo.physics.suction.roughness import SealTable, contact_gap
 
 
 @kernel
@@ -59,7 +59,7 @@ def sheets_of(distance, kept, pressure, walls, kind, mean_pressure, rt, out):
 
 @inlined
 def _seal_of_kind(walls, kind):
-    return Seal(walls.first[kind], walls.step[kind], walls.gap[kind])
+    return SealTable(walls.first[kind], walls.step[kind], walls.gap[kind])
 
 
 @kernel

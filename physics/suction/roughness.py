@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf, erfinv, exp1
 
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ DECADES, PER_DECADE = 7, 16
 """Pressures of a table below the one that shuts the last way, and how finely."""
 
 
-class Surface:
+class RoughSurface:
     """A rough surface. Raises InputError for lengths not positive or not in order, and H not within (0, 1).
 
     height: h_rms [m]. longest, shortest: wavelengths [m] 2 pi / q_0 and 2 pi / q_1. hurst: H.
@@ -136,7 +136,7 @@ def _gap_integral(s: Floats) -> Floats:
     return np.asarray(0.5 * GAMMA * exp1(s * s) + np.interp(np.log(s), _LOG, _INTEGRAL))
 
 
-class Seal(NamedTuple):
+class SealTable(NamedTuple):
     """u_c by contact pressure: what a compiled function needs. Made by `seal_of`."""
 
     first: float  # ln of the lowest pressure [Pa]
@@ -144,7 +144,7 @@ class Seal(NamedTuple):
     gap: Floats  # (m,) [m], down to 0 at the pressure that shuts
 
 
-def seal_of(surface: Surface, modulus: float) -> Seal:
+def seal_of(surface: RoughSurface, modulus: float) -> SealTable:
     """The seal of a smooth elastic body of E* = E / (1 - nu^2) [Pa] on a rough surface.
 
     Below 1e-7 of the pressure that shuts it, the gap no longer grows: as its logarithm would, without end.
@@ -154,7 +154,7 @@ def seal_of(surface: Surface, modulus: float) -> Seal:
     shut = math.log(surface.shutting)
     loads = np.linspace(shut - DECADES * math.log(10.0), shut, DECADES * PER_DECADE + 1)
     gap = np.array([surface.narrowest(math.exp(load)) for load in loads])
-    return Seal(float(loads[0] + math.log(modulus)), float(loads[1] - loads[0]), gap)
+    return SealTable(float(loads[0] + math.log(modulus)), float(loads[1] - loads[0]), gap)
 
 
 @inlined

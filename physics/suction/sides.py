@@ -1,6 +1,6 @@
 """What touches in a suction scene, soft, rigid or fixed: its surface, and what the surface shuts in.
 
-How the bodies behind it move and yield is palpo.physics.yields.full. Geometry is done in the side's own
+How the bodies behind it move and yield is palpo.physics.compliance.full. Geometry is done in the side's own
 axes, in which a rigid surface never moves: its boxes are fitted once.
 """
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
-from palpo.physics.errors import InputError
+from palpo.physics.compliance.full import FullOrder, FullRigid, FullSoft, Motion
+from palpo.physics.compliance.full_fixed import FullFixed
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contacts import Partner
 from palpo.physics.suction.folds import Folds
 from palpo.physics.suction.gaps import Target, farthest, move_target, target
-from palpo.physics.yields.full import FullOrder, FullRigid, FullSoft, Motion
-from palpo.physics.yields.full_fixed import FullFixed
 
 
 class Wall(Protocol):
@@ -30,7 +30,7 @@ class Wall(Protocol):
     target: Target
 
 
-class Side(Wall, FullOrder, Protocol):
+class ContactSide(Wall, FullOrder, Protocol):
     """A side of the contact."""
 
     nodes: NDArray[np.int32]
@@ -224,6 +224,6 @@ class FixedSide(FullFixed):
         return np.zeros(0)
 
 
-def partner_of(side: Side, number: int, origin: NDArray[np.float64]) -> Partner:
+def partner_of(side: ContactSide, number: int, origin: NDArray[np.float64]) -> Partner:
     """The side of that number as contacts are found on it; origin (3,): of its axes [m]."""
     return Partner(number, not isinstance(side, SoftSide), origin, side.nodes)

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.kernels import kernel
-from palpo.physics.records import counters
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.records import counters
 from palpo.physics.suction.connectivity import Connectivity
 from palpo.physics.suction.flood import OUTSIDE, RING, Flood
 
@@ -104,7 +104,7 @@ def make_links(n: int, capacity: int) -> Links:
     )
 
 
-class Tracker:
+class CavityTracker:
     """Follows the cavities of one surface; the step's are `now`, up to twice as many as the flood numbers."""
 
     def __init__(self, connectivity: Connectivity, flood: Flood) -> None:

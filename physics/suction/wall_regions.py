@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.suction.cavity import RIBBON, WALL_B
 from palpo.physics.suction.flood import OUTSIDE
 from palpo.physics.suction.flow import VISCOSITY
 from palpo.physics.suction.rim_flow import double_area
-from palpo.physics.suction.roughness import Seal
+from palpo.physics.suction.roughness import SealTable
 
 
 def permeance_of(permeability: float, thickness: float) -> float:
@@ -30,7 +30,7 @@ def permeance_of(permeability: float, thickness: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class WallRegion:
+class WallPart:
     """A part of the other surface, in the scene's axes at rest: where a box and a ball overlap.
 
     seal: None where it is as rough as elsewhere. permeance [m/(Pa s)]: see `permeance_of`.
@@ -40,7 +40,7 @@ class WallRegion:
     high: ArrayLike = (np.inf, np.inf, np.inf)
     centre: ArrayLike = (0.0, 0.0, 0.0)
     radius: float = np.inf
-    seal: Seal | None = None
+    seal: SealTable | None = None
     permeance: float = 0.0
 
 
@@ -58,7 +58,7 @@ class Walls(NamedTuple):
     permeance: NDArray[np.float64]  # (r + 1,) [m/(Pa s)]
 
 
-def walls_of_regions(rest: ArrayLike, seal: Seal, regions: Sequence[WallRegion] = ()) -> Walls:
+def walls_of_regions(rest: ArrayLike, seal: SealTable, regions: Sequence[WallPart] = ()) -> Walls:
     """The kinds of a surface of vertices rest (m, 3) [m]: `seal` everywhere, but for the regions."""
     seals = [seal, *(seal if region.seal is None else region.seal for region in regions)]
 

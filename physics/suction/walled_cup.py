@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from palpo.physics.fem.axisymmetric import GAUSS, GAUSS_WEIGHTS, Solid, edge_shapes, enclosed
+from palpo.physics.fem.axisymmetric import GAUSS, GAUSS_WEIGHTS, SolidOfRevolution, edge_shapes, enclosed
 from palpo.physics.mesh.cups import POISSON_RATIO, CupShape, meridian
 from palpo.physics.suction.flow import ring_conductance, sheet_conductance
 from palpo.physics.suction.gas import GAS_CONSTANT, STANDARD_ATMOSPHERE, leak
-from palpo.physics.suction.roughness import Seal, contact_gap
+from palpo.physics.suction.roughness import SealTable, contact_gap
 
 Floats = NDArray[np.float64]
 
@@ -47,7 +47,7 @@ PRECISE, CLOSE = 0.5, 0.01
 """To which a pressure is found [Pa], or of what it differs from the atmosphere."""
 
 
-class State(NamedTuple):
+class CupEquilibrium(NamedTuple):
     """Of a cup in equilibrium, with the stem at `height` [m] over where the rim just touched."""
 
     height: float
@@ -61,7 +61,7 @@ class State(NamedTuple):
     conductance: float  # of the rim [m3/(Pa s)]; 0 where a distance says what is airtight
 
 
-class Wall(NamedTuple):
+class CupWall(NamedTuple):
     """What the wall does to each Gauss point of the rim, (edges, 3).
 
     Friction comes up to Coulomb's bound smoothly, T = mu p x / (1 + x^4)^(1/4) with x = k_t s / (mu p).
@@ -97,7 +97,7 @@ class WalledCup:
 
     def __init__(
         self, shape: CupShape, youngs_modulus: float, mu: float, sealing: float = AIRTIGHT, finer: int = 1,
-        seal: Seal | None = None,
+        seal: SealTable | None = None,
     ) -> None:  # fmt: skip
         """mu may be BONDED. sealing: gap of the rim that no air passes [m], or `seal`: its flow is computed.
 
@@ -105,7 +105,7 @@ class WalledCup:
         """
         through = 3 * finer
         self.mesh = mesh = meridian(shape, 12 * finer, through, 2 * finer, 3 * finer)
-        self.solid = Solid(mesh.nodes, mesh.elements, youngs_modulus, POISSON_RATIO)
+        self.solid = SolidOfRevolution(mesh.nodes, mesh.elements, youngs_modulus, POISSON_RATIO)
         self.mu, self.sealing, self.seal, self.through = mu, sealing, seal, through
         self._conductance = 0.0
         self.u = np.zeros(self.solid.freedoms)
@@ -123,7 +123,7 @@ class WalledCup:
         self._anchor = radius.copy()
         self._on = np.zeros_like(radius, bool)
 
-    def step(self, height: float, suction: float, sealed: float) -> State:
+    def step(self, height: float, suction: float, sealed: float) -> CupEquilibrium:
         """Equilibrium with the stem at that height; raises Lost where there is none near.
 
         suction: of an open cavity [Pa]. sealed: p V [J] of a closed one; 0 for an open one.
@@ -144,7 +144,7 @@ class WalledCup:
         self.u = before
         raise Lost
 
-    def breathe(self, height: float, held: float, seconds: float) -> tuple[State, float]:
+    def breathe(self, height: float, held: float, seconds: float) -> tuple[CupEquilibrium, float]:
         """As `step` with p V = held [J] at its start, while air leaks for so long; returns p V at its end.
 
         Where much leaks, or no rim bears that pressure, the pressure is the one at which what has leaked by
@@ -188,7 +188,7 @@ class WalledCup:
         self.restore(kept[2])
         return kept[0], kept[1]
 
-    def _leaked(self, held: float, state: State, seconds: float) -> float:
+    def _leaked(self, held: float, state: CupEquilibrium, seconds: float) -> float:
         """p V [J] after leaking for so long at the state's volume."""
         return RT * leak(held / RT, state.volume, state.conductance, ATMOSPHERE, RT, seconds)
 
@@ -248,7 +248,7 @@ class WalledCup:
         radius, gap = ((place[self._edges, i] @ value.T).ravel() for i in (0, 1))
         return radius, gap, (np.arange(self.through)[:, None] + 0.5 * (s + 1)).ravel()
 
-    def conductance(self, seal: Seal, suction: float) -> float:
+    def conductance(self, seal: SealTable, suction: float) -> float:
         """What the rim as it is now would conduct on another wall [m3/(Pa s)], at that suction [Pa]."""
         radius, gap, _ = self._rim(self.u)
         return _flow(radius, gap, seal, ATMOSPHERE - suction)[0]
@@ -260,7 +260,7 @@ class WalledCup:
         weight = self._area * wall.pressure
         return float((weight * wall.radius).sum() / weight.sum())
 
-    def _contact(self, u: Floats) -> Wall:
+    def _contact(self, u: Floats) -> CupWall:
         """What the wall does to the rim."""
         place = self.mesh.nodes + u.reshape(-1, 2)
         r, z = (np.einsum("ga,ea->eg", self._value, place[self._edges, i]) for i in (0, 1))
@@ -268,16 +268,16 @@ class WalledCup:
         rise = STIFF * -np.expm1(-pressure / (STIFF * SOFT))
         if np.isinf(self.mu) or self.mu == 0.0:
             none = np.zeros_like(r)
-            return Wall(r, pressure, rise, none, none, none, (pressure > FAINT) & (self.mu == 0.0))
+            return CupWall(r, pressure, rise, none, none, none, (pressure > FAINT) & (self.mu == 0.0))
         stick = 0.5 * STIFF * self._on
         over = stick * (r - self._anchor) / (self.mu * np.maximum(pressure, FAINT))
         saturated = 1.0 + over**4
         shear = self.mu * pressure * over * saturated**-0.25
         by_radius = stick * saturated**-1.25
         by_pressure = self.mu * over**5 * saturated**-1.25
-        return Wall(r, pressure, rise, shear, by_radius, by_pressure, np.abs(over) > 1.0)
+        return CupWall(r, pressure, rise, shear, by_radius, by_pressure, np.abs(over) > 1.0)
 
-    def _balance(self, height: float, suction: float, sealed: float, border: float) -> State:
+    def _balance(self, height: float, suction: float, sealed: float, border: float) -> CupEquilibrium:
         """Newton's method with the border where it is, its moves shortened until the residual falls."""
         until = self.mesh.border + border
         before = self._forces(self.u, suction, sealed, until)
@@ -300,7 +300,7 @@ class WalledCup:
             if largest < NEAREST:
                 self.u = u
                 force = float(now.residual[self._lifted].sum())
-                return State(
+                return CupEquilibrium(
                     height, force, now.suction, now.pressed, now.sheared, now.volume, border, now.slides, 0.0
                 )
             size = np.linalg.norm(now.residual[self._free])
@@ -356,7 +356,7 @@ class WalledCup:
         pressed, sheared = (float((self._area * part).sum()) for part in (wall.pressure, wall.shear))
         return pressed, sheared, bool((wall.slides & on).any())
 
-    def _keep(self, state: State) -> State:
+    def _keep(self, state: CupEquilibrium) -> CupEquilibrium:
         """Remember where the rim sticks."""
         wall = self._contact(self.u)
         self._on = wall.pressure > FAINT
@@ -378,7 +378,7 @@ def _contact_pressure(gap: Floats) -> Floats:
     return np.asarray(STIFF * SOFT * np.logaddexp(0.0, -gap / SOFT))
 
 
-def _flow(radius: Floats, gap: Floats, seal: Seal, pressure: float) -> tuple[float, Floats]:
+def _flow(radius: Floats, gap: Floats, seal: SealTable, pressure: float) -> tuple[float, Floats]:
     """Conductance of a rim [m3/(Pa s)] and the shares of its resistance inside its points."""
     mean, pressed = 0.5 * (pressure + ATMOSPHERE), _contact_pressure(gap)
     sheet = [

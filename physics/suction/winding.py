@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 BOUNDED, ESCAPED, AT_RIM = 0, 1, 2
 """The paths bound a part of the surface; they do not; that part meets the surface's rim."""

@@ -12,22 +12,23 @@ import numpy as np
 import pytest
 from numba import njit
 
-from palpo.physics import kernels
-from palpo.physics.kernel_parts import PartLibrary
-from palpo.physics.kernels import GENERATIONS, inlined, kernel
+from palpo.physics.numerics import kernels
+from palpo.physics.numerics.kernel_parts import PartLibrary
+from palpo.physics.numerics.kernels import GENERATIONS, inlined, kernel
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
     "physics/__init__.py",
-    "physics/cache.py",
-    "physics/kernels.py",
-    "physics/kernel_parts.py",
+    "physics/numerics/__init__.py",
+    "physics/numerics/cache.py",
+    "physics/numerics/kernels.py",
+    "physics/numerics/kernel_parts.py",
     "physics/exchange/__init__.py",
     "physics/exchange/handle.py",
     "physics/exchange/atomics.py",
 )
 HELPER = """
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 @kernel
 def factor(x):
@@ -35,7 +36,7 @@ def factor(x):
 """
 CALLER = """
 from palpo.physics.helper import factor
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 @kernel
 def law(x):
@@ -50,7 +51,7 @@ class State(NamedTuple):
     {second}: np.ndarray
 """
 READER = """
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 @kernel
 def read(state):
@@ -235,7 +236,7 @@ def test_what_only_compiled_code_calls_is_linked_and_not_emitted_until_python_ca
 
 
 NOISY = """
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 @kernel
 def root(x):
@@ -269,5 +270,5 @@ def test_the_program_compiles_through_these_decorators_only():
     bare = re.compile(r"@(?:numba\.|nb\.)?(?:njit|jit|cfunc|vectorize|guvectorize)\b|=\s*(?:njit|cfunc)\(")
     for package in ("app", "benchmarks", "config", "haptics", "physics", "render", "studies"):
         for path in sorted((ROOT / package).rglob("*.py")):
-            if path != ROOT / "physics/kernels.py":
+            if path != ROOT / "physics/numerics/kernels.py":
                 assert not bare.search(path.read_text("utf-8")), path.relative_to(ROOT)

@@ -18,8 +18,8 @@ from palpo.physics.contact.solvers.anderson import (
     STALLED,
 )
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.errors import InputError
-from palpo.physics.suction.gas import Air
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.pressure import SOLVED, advance, begin, finish, make_gas, make_workspace
 
 FIXED_SWEEPS = Stop(tolerance=0.0, max_iterations=50)
@@ -48,7 +48,7 @@ class PressureProblem:
     """(k,) p [Pa], absolute: given where active, a start elsewhere."""
     active: NDArray[np.bool_]
     """(k,) whether the pressure is given."""
-    air: Air
+    air: OutsideAir
     warm: NDArray[np.float64] | None = None
     """(3 n,) force to start from [N]."""
 

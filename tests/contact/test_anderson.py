@@ -11,7 +11,7 @@ from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.anderson import PLAIN, advance, begin, make_acceleration, solve
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import NAMED, in_cones, stored
 
 pytestmark = pytest.mark.portable

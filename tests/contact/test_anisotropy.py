@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solving import solve
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 pytestmark = pytest.mark.portable
 

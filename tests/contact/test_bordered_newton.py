@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.engine.contract import make_problem
+from palpo.physics.contract.stages import make_problem
 from palpo.physics.engine.pressurising import solve_pressures
 from palpo.physics.engine.solve import make_solver
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.bordered_newton import _eliminate, make_bordered
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.pressure import SOLVED, make_gas
 from tests.contact.pressure_problem import PressureProblem, solve
 from tests.contact.test_pressure_rows import random_problem
@@ -64,7 +64,7 @@ def rim(pairs: int, beside: float, seed: int = 3) -> PressureProblem:
     w[:rows, :rows] += 1e-6 * np.eye(rows)
     b = np.append(2e-6 * rng.standard_normal(rows), 1.15e-6)
     b[:rows:3] += 6e-5
-    air = Air(102e3)
+    air = OutsideAir(102e3)
     amount = air.amount(air.atmosphere, 1.083e-6)
     return PressureProblem(
         w, b, np.full(len(points), 0.5), np.array([amount]), np.array([96.5e3]), np.zeros(1, bool), air

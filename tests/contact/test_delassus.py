@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from palpo.physics.bodies.chain import chain_assemble
 from palpo.physics.bodies.chain_state import ChainState, chain_work
 from palpo.physics.collision.topology import LOW, TOOL
+from palpo.physics.compliance.hold import apply_hold
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.systems.multirate.hold import apply_hold
 from palpo.physics.systems.multirate.lock_step import LockStep
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,

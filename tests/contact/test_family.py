@@ -11,7 +11,7 @@ from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
 from palpo.physics.contact.solvers.relaxation import stiffnesses
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.studies import dense_visits
 from tests.contact.stored import CONSISTENT, NAMED, in_cones, offsets, stored
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve, sweep_contacts
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import PERIO_BOX, stored
 
 

@@ -16,9 +16,9 @@ from palpo.physics.collision.mobile_contacts import make_contacts, make_tracker,
 from palpo.physics.collision.mobile_vertices import find_contacts, hold_on, locate
 from palpo.physics.contact.anchors import find_anchor, make_anchors
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 
 BALL = sphere_surface(0.01, 2)
 BOX = box_surface((0.04, 0.02, 0.03), (4, 2, 3))

@@ -17,12 +17,12 @@ from palpo.physics.contact.solvers.maximal_dissipation import (
     solve,
 )
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.physics.engine.contract import make_problem
+from palpo.physics.contract.stages import make_problem
 from palpo.physics.engine.dissipating import solve_dissipating
 from palpo.physics.engine.solve import make_solver
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import SOLVE_DIVERGED, SWEEPS_SPENT
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import HARD, in_cones, stored
 
 WEDGES = ["wedge_loose.npz", "wedge_paper.npz", "wedge_gripped.npz"]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from palpo.physics.contact.midpoint import assemble, contact_problem
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.maximal_dissipation import solve
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
+from palpo.studies.reference.midpoint_problem import assemble, contact_problem
 
 STEP, MASS, GRAVITY = 1e-3, 0.3, 9.81
 FREE = STEP / (2.0 * MASS) * np.eye(3)

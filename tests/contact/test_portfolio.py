@@ -16,7 +16,7 @@ from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual, relative_residual
 from palpo.physics.contact.solvers import admm, interior_point, portfolio, semi_smooth_newton
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import HARD, NAMED, in_cones, stored
 
 pytestmark = pytest.mark.portable

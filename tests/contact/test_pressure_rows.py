@@ -12,8 +12,8 @@ from scipy.optimize import root
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
-from palpo.physics.errors import InputError
-from palpo.physics.suction.gas import Air
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.pressure import (
     advance,
     begin,
@@ -23,7 +23,7 @@ from palpo.physics.suction.pressure import (
 )
 from tests.contact.pressure_problem import FIXED_SWEEPS, PressureProblem, solve
 
-AIR = Air(largest=1.08e5)
+AIR = OutsideAir(largest=1.08e5)
 VOLUME = 5e-6
 
 

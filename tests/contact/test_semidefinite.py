@@ -8,7 +8,7 @@ from palpo.benchmarks.contact_problems import brick_wall
 from palpo.physics.contact.io import read_problem
 from palpo.physics.contact.semidefinite import require_semidefinite
 from palpo.physics.contact.solving import solve
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 pytestmark = pytest.mark.portable
 

@@ -10,22 +10,22 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
-from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
-from palpo.physics.bodies.large_strain import LargeStrainBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.contact.maps import ContactMap
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.contact.solvers.relaxation import OFTEN, stiffnesses
-from palpo.physics.contact.solvers.without_delassus import solve
-from palpo.physics.contact.unassembled import POWER_TOLERANCE, UnassembledProblem
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.io import read_tet_mesh
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
+from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
+from palpo.studies.reference.contact_map import ContactMap
+from palpo.studies.reference.large_strain import LargeStrainBody
+from palpo.studies.reference.unassembled import POWER_TOLERANCE, UnassembledProblem
+from palpo.studies.reference.without_delassus import solve
 from tests.contact.stored import in_cones
 
 TISSUE = Material(youngs_modulus=2e4, poisson_ratio=0.4, density=1000.0)

@@ -7,7 +7,7 @@ from scipy.sparse.linalg import splu
 
 from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
-from palpo.physics.fem.axisymmetric import Solid
+from palpo.physics.fem.axisymmetric import SolidOfRevolution
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup, meridian
@@ -33,7 +33,7 @@ def pushed(k, lifted, fixed):
 def revolved(finer):
     """Of quadratic elements on the meridian, `finer` times as many a side; the rim slides on its plane."""
     mesh = meridian(DESIGN.shape, 12 * finer, 3 * finer, 2 * finer, 3 * finer)
-    solid = Solid(mesh.nodes, mesh.elements, DESIGN.youngs_modulus, POISSON_RATIO)
+    solid = SolidOfRevolution(mesh.nodes, mesh.elements, DESIGN.youngs_modulus, POISSON_RATIO)
     _, _, k = solid.elastic(np.zeros(2 * len(mesh.nodes)))
     rim = np.flatnonzero(mesh.nodes[:, 1] < 1e-9)
     fixed = np.concatenate([2 * rim + 1, 2 * np.asarray(mesh.axis), 2 * np.asarray(mesh.held)])

@@ -5,14 +5,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.bodies.chain import chain_assemble
 from palpo.physics.bodies.chain_models import beam_model, rest_state, rigid_model
 from palpo.physics.bodies.chain_state import chain_work
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.dynamics.admittance import make_plug
+from palpo.physics.compliance.chain import CHAIN, make_chain
+from palpo.physics.compliance.fixed import FIXED, make_fixed
+from palpo.physics.compliance.hold import apply_hold, make_hold
+from palpo.physics.compliance.midpoint_held import MIDPOINT_HELD, make_midpoint_held
+from palpo.physics.compliance.midpoint_modal import MIDPOINT_MODAL, make_midpoint_modal
+from palpo.physics.compliance.modal import MODAL, adopt_newest
+from palpo.physics.compliance.modal_state import make_modal
+from palpo.physics.compliance.surface import SURFACE
+from palpo.physics.compliance.surface_state import COUPLED, STANDS, make_surface
+from palpo.physics.contract.contacts import FIND, Contacts, append, detector
+from palpo.physics.contract.stages import DONE, ROTATION, Batch, Body, make_batch
 from palpo.physics.engine.build import Built, Detector, make_engine
-from palpo.physics.engine.contacts import FIND, Contacts, append, detector
-from palpo.physics.engine.contract import DONE, ROTATION, Batch, Body, make_batch
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.constraint_frame import (
     REDUCED,
@@ -20,22 +29,13 @@ from palpo.physics.exchange.constraint_frame import (
     make_frame,
 )
 from palpo.physics.exchange.force_log import make_force_log
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.fem.material import Material
-from palpo.physics.gains import Gains
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_to_matrix
 from palpo.physics.mesh.generate import block, hex_block
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.joining import cut, join
-from palpo.physics.systems.multirate.hold import apply_hold, make_hold
-from palpo.physics.yields.chain import CHAIN, make_chain
-from palpo.physics.yields.fixed import FIXED, make_fixed
-from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, make_midpoint_held
-from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, make_midpoint_modal
-from palpo.physics.yields.modal import MODAL, adopt_newest
-from palpo.physics.yields.modal_state import make_modal
-from palpo.physics.yields.surface import SURFACE
-from palpo.physics.yields.surface_state import COUPLED, STANDS, make_surface
 
 STEP = 1e-3
 ROOM = 64
@@ -222,7 +222,7 @@ KINDS = {
     "held surface": held_surface, "segments": segments, "admitted": admitted, "reduced": reduced,
 }  # fmt: skip
 MIDPOINT = MIDPOINT_MODAL, MIDPOINT_HELD
-"""Kinds whose rows see T v+ and that move by T vh (palpo.physics.contact.midpoint)."""
+"""Kinds whose rows see T v+ and that move by T vh (EQUATIONS.md, 3, equation 28)."""
 
 
 def random_batch(rng: np.random.Generator, body: Body, n: int, **of: Any) -> Batch:
@@ -263,7 +263,7 @@ def _copy_contact(given, k, contacts):
 
 
 def _one_contact() -> Contacts:
-    from palpo.physics.engine.contacts import make_contacts
+    from palpo.physics.contract.contacts import make_contacts
 
     return make_contacts(1)
 

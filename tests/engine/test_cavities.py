@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 
+from palpo.physics.compliance.fixed import FIXED, make_fixed
+from palpo.physics.compliance.modal import MODAL, adopt_newest
+from palpo.physics.compliance.modal_state import Modal, make_modal
 from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contract.contacts import Contacts, append, make_contacts
+from palpo.physics.contract.stages import DONE, NOT_FINITE, make_batch
 from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
-from palpo.physics.engine.contacts import Contacts, append, make_contacts
-from palpo.physics.engine.contract import DONE, NOT_FINITE, make_batch
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.pressurising import pressure_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
@@ -24,17 +27,14 @@ from palpo.physics.exchange.constraint_frame import (
 )
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.suction.gas import Air
-from palpo.physics.yields.fixed import FIXED, make_fixed
-from palpo.physics.yields.modal import MODAL, adopt_newest
-from palpo.physics.yields.modal_state import Modal, make_modal
+from palpo.physics.suction.gas import OutsideAir
 from tests.engine.bodies import STEP, Listed, listed, skew
 from tests.engine.whole_step import engine_step
 
 CALL = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 POINTS, MODES = 4, 6  # of each body; its field comes after its points
 SLOTS = 2 * (POINTS + 1)
-AIR = Air(largest=np.inf)
+AIR = OutsideAir(largest=np.inf)
 VOLUME = 2e-6
 BODIES = 0  # of the engine
 

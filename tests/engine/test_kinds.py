@@ -5,7 +5,7 @@ import ctypes
 import numpy as np
 import pytest
 
-from palpo.physics.engine.contract import (
+from palpo.physics.contract.stages import (
     BEGIN,
     CLEAR,
     DELASSUS,

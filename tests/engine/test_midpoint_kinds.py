@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from palpo.physics.dynamics.admittance import plug_energy
-from palpo.physics.dynamics.passive_midpoint import LinearBody
-from palpo.physics.engine.build import Detector, make_engine
-from palpo.physics.engine.contract import (
+from palpo.physics.bodies.admittance import plug_energy
+from palpo.physics.contract.stages import (
     AIM,
     BEGIN,
     CLEAR,
@@ -21,9 +19,11 @@ from palpo.physics.engine.contract import (
     ROTATION,
     SHAPE,
 )
+from palpo.physics.engine.build import Detector, make_engine
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.reduction.joining import cut
 from palpo.physics.reduction.segments import energies
+from palpo.studies.reference.passive_midpoint import LinearBody
 from tests.engine.bodies import (
     BLOCK,
     CLAMPED,

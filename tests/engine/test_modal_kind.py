@@ -7,7 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import RigidBody
-from palpo.physics.engine.contract import (
+from palpo.physics.compliance.modal import MODAL
+from palpo.physics.compliance.modal_state import make_modal
+from palpo.physics.contract.stages import (
     ADOPT,
     BEGIN,
     CLEAR,
@@ -31,8 +33,6 @@ from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.systems.multirate.interfaces import make_low_rates
 from palpo.physics.systems.multirate.reduced import tangent_ahead
-from palpo.physics.yields.modal import MODAL
-from palpo.physics.yields.modal_state import make_modal
 from tests.contact.test_delassus import dense_body
 from tests.verification.small_scenes import BALL_ON_BLOCK, BOX_ON_PLANE, RIGID_BOX, SOFT_BOX, small_scene
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from palpo.physics.contact.solvers.semi_smooth_newton import make_semi_smooth
-from palpo.physics.engine.contract import DONE, make_problem
+from palpo.physics.contract.stages import DONE, make_problem
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.solve import make_solver, open_step
 from palpo.physics.engine.stepping import FIRST, newton_unit

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 
 from palpo.physics.bodies.chain_models import rest_state, rigid_model
+from palpo.physics.compliance.chain import CHAIN, make_chain
+from palpo.physics.compliance.fixed import FIXED, make_fixed
+from palpo.physics.compliance.hold import make_hold
+from palpo.physics.compliance.surface_state import COUPLED
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contract.contacts import Contacts, append, make_contacts
+from palpo.physics.contract.stages import DONE, NOT_FINITE, ROTATION, Batch, Body, make_hand
 from palpo.physics.engine.build import Built, Detector, make_engine
-from palpo.physics.engine.contacts import Contacts, append, make_contacts
-from palpo.physics.engine.contract import DONE, NOT_FINITE, ROTATION, Batch, Body, make_hand
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
-from palpo.physics.errors import InputError
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.gains import Gains
-from palpo.physics.systems.multirate.hold import make_hold
-from palpo.physics.yields.chain import CHAIN, make_chain
-from palpo.physics.yields.fixed import FIXED, make_fixed
-from palpo.physics.yields.surface_state import COUPLED
+from palpo.physics.numerics.errors import InputError
 from tests.engine.bodies import KINDS, STEP, Listed, held_surface, listed, on_plane, random_batch, turned
 from tests.engine.whole_step import engine_step
 
@@ -115,7 +115,7 @@ def test_b_is_the_gap_after_each_has_moved_alone(pair):
 
 def places(body: Body, side: Batch) -> np.ndarray:
     """Where the batch's points are now [m]."""
-    from palpo.physics.engine.contract import PLACE
+    from palpo.physics.contract.stages import PLACE
     from tests.engine.test_kinds import ask
 
     assert ask(body, PLACE, side) == DONE
@@ -265,12 +265,26 @@ def test_a_body_at_no_place_ends_the_step_before_any_body_has_moved():
     np.testing.assert_array_equal(body.state.now.x, before)
 
 
-def test_contacts_without_room_are_dropped_and_counted():
+def test_contacts_without_room_are_dropped_and_counted_and_leave_the_others_as_they_are():
     body = block(x=[0.0, 0.0099, 0.0])
     built = on_plane(body, 0.5, (0.0, 1.0, 0.0))
     small = make_engine([body, built.bodies[1]], [anderson_unit], 3, STEP, built.detectors)
     assert run(small) == DONE
     assert small.engine.count["lost"] == 5
+    whole = on_plane(block(x=[0.0, 0.0099, 0.0]), 0.5, (0.0, 1.0, 0.0))
+    assert run(whole) == DONE
+    for name in ("identity", "body", "slots", "weights", "arm", "frame", "gap", "mu"):
+        kept, found = (getattr(built.engine.contacts, name)[:3] for built in (small, whole))
+        np.testing.assert_array_equal(kept, found, err_msg=name)
+
+
+def test_a_full_list_keeps_the_contacts_that_it_has():
+    """There is no number for one more: whoever filled in that contact would write over another."""
+    contacts = make_contacts(2)
+    assert [append(contacts, 10 + k, k, 3) for k in range(4)] == [0, 1, -1, -1]
+    assert contacts.count["found"] == contacts.count["lost"] == 2
+    np.testing.assert_array_equal(contacts.identity, [10, 11])
+    np.testing.assert_array_equal(contacts.body, [[0, 3], [1, 3]])
 
 
 def test_an_engine_that_cannot_be_is_refused_in_words():

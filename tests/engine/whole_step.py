@@ -3,11 +3,11 @@
 import numpy as np
 from numba import typeof, types
 
+from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.engine.build import make_engine
 from palpo.physics.engine.tick import step
 from palpo.physics.exchange.handle import HandleType
-from palpo.physics.kernels import callback
-from palpo.physics.yields.fixed import FIXED, make_fixed
+from palpo.physics.numerics.kernels import callback
 
 ENGINE = typeof(make_engine([FIXED.bind(make_fixed(np.zeros((1, 3))))], [], 1, 1e-3).engine)
 

@@ -6,6 +6,7 @@
    the library's own error and is counted. The functions standin_* set the scene and inject faults. */
 
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,6 +89,16 @@ static void note(const char *event) {
     if (!file) return;
     fprintf(file, "%ld %s\n", (long)getpid(), event);
     fclose(file);
+}
+
+/* Whether another process has the devices, for a driver that leaves them to one: a lock on the file that the
+ * environment names, which ends with its process. */
+static int is_taken(void) {
+    static int file = -1;
+    const char *path = getenv("STANDIN_EXCLUSIVE");
+    if (!path) return 0;
+    if (file < 0) file = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
+    return flock(file, LOCK_EX | LOCK_NB) != 0;
 }
 
 /* ---- inside, with the lock held */
@@ -196,7 +208,7 @@ HHD hdInitDevice(const char *name) {
     while (k < DEVICES && strcmp(devices[k].name, name ? name : devices[0].name)) k++;
     if (k == DEVICES || !devices[k].connected) {
         raise_error(COMM_CONFIG_ERROR, 0, INVALID_HANDLE);
-    } else if (devices[k].initialised) {
+    } else if (devices[k].initialised || is_taken()) {
         refuse(ALREADY_INITIATED);
     } else {
         devices[k].initialised = 1;

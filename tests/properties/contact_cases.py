@@ -7,31 +7,33 @@ from palpo.physics.collision.proximity import find_contacts, group_pairs
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
-    Contacts,
     Pairs,
+    ProximityContacts,
     make_contacts,
     make_proximity_work,
 )
-from palpo.physics.collision.topology import LOW, TOOL, Shape, Topology
+from palpo.physics.collision.topology import LOW, TOOL, CollisionShape, Topology
 
 NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32)
 SKIN = 5e-4
 
 
-def ball(radius: float, role: int = TOOL) -> Shape:
-    return Shape(1, NO_TRIANGLES, np.array([[0, 0]]), radius, role)
+def ball(radius: float, role: int = TOOL) -> CollisionShape:
+    return CollisionShape(1, NO_TRIANGLES, np.array([[0, 0]]), radius, role)
 
 
-def capsule(radius: float, role: int = TOOL) -> Shape:
-    return Shape(2, NO_TRIANGLES, np.array([[0, 1]]), radius, role)
+def capsule(radius: float, role: int = TOOL) -> CollisionShape:
+    return CollisionShape(2, NO_TRIANGLES, np.array([[0, 1]]), radius, role)
 
 
-def chain(n: int, radius: float, role: int = TOOL) -> Shape:
-    return Shape(n, NO_TRIANGLES, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), radius, role)
+def chain(n: int, radius: float, role: int = TOOL) -> CollisionShape:
+    return CollisionShape(
+        n, NO_TRIANGLES, np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), radius, role
+    )
 
 
-def surface(mesh, role: int = LOW) -> Shape:
-    return Shape(len(mesh.vertices), mesh.triangles, NO_EDGES, 0.0, role)
+def surface(mesh, role: int = LOW) -> CollisionShape:
+    return CollisionShape(len(mesh.vertices), mesh.triangles, NO_EDGES, 0.0, role)
 
 
 def everything(topology: Topology) -> Pairs:
@@ -49,7 +51,9 @@ def everything(topology: Topology) -> Pairs:
     return Pairs(*(np.array(column, np.int32) for column in zip(*sorted(rows), strict=True)))
 
 
-def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN) -> Contacts:
+def contacts_of(
+    topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN
+) -> ProximityContacts:
     contacts, work = make_contacts(256), make_proximity_work(len(pairs.kind))
     n = len(topology.body_role)
     group_pairs(topology, pairs, len(pairs.kind), work)
@@ -58,11 +62,11 @@ def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: 
     return contacts
 
 
-def found(contacts: Contacts, field: str):
+def found(contacts: ProximityContacts, field: str):
     return getattr(contacts, field)[: contacts.count[0]["found"]]
 
 
-def contact_points(contacts: Contacts, x, side: int):
+def contact_points(contacts: ProximityContacts, x, side: int):
     points, weights = found(contacts, "points")[:, side], found(contacts, "weights")[:, side]
     return (weights[:, :, None] * x[np.maximum(points, 0)]).sum(axis=1) + found(contacts, "arms")[:, side]
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palpo.physics.collision.clusters import make_clusters, update_clusters
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 MOST = 6
 SETTLED = 1000  # sweeps: Lloyd's algorithm on these points ends long before

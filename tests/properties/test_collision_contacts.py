@@ -15,10 +15,10 @@ from palpo.physics.collision.proximity_contacts import (
     make_contacts,
     make_proximity_work,
 )
-from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, join_shapes
-from palpo.physics.mesh.connectors.winding import winding_numbers
+from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
 from palpo.physics.systems.multirate.candidates import SOME_DAY, by_turns, expected_arrival
+from palpo.physics.systems.snap.connectors.winding import winding_numbers
 from tests.properties.contact_cases import (
     NO_EDGES,
     NO_TRIANGLES,
@@ -305,7 +305,7 @@ def test_what_a_search_looks_at_does_not_grow_with_its_distance_once_the_room_is
 def test_a_point_is_expected_where_its_own_motion_and_gravity_bring_it():
     """Down an incline: gap = v t + g t^2 / 2 along the normal; away from it only the gravity is left."""
     mesh, normal = sphere_surface(0.02, 1), np.array([0.6, 0.8, 0.0])
-    slope = Shape(0, NO_TRIANGLES, NO_EDGES, 0.0, STATIC, np.append(np.zeros(3), normal)[None])
+    slope = CollisionShape(0, NO_TRIANGLES, NO_EDGES, 0.0, STATIC, np.append(np.zeros(3), normal)[None])
     topology, _ = join_shapes([surface(mesh), slope])
     x = mesh.vertices + 0.1 * normal
     pairs, earliest, gaps = BroadPhase(topology, x, 1000, 1.0, 20.0).find(x, 0.0 * x, 1.0, SKIN)

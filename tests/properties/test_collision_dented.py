@@ -9,10 +9,10 @@ import pytest
 import trimesh
 
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
-from palpo.physics.collision.topology import LOW, STATIC, TOOL, Shape, Topology, join_shapes
-from palpo.physics.mesh.connectors.winding import winding_numbers
+from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape, Topology, join_shapes
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.systems.snap.connectors.winding import winding_numbers
 from tests.properties.contact_cases import (
     NO_EDGES,
     NO_TRIANGLES,
@@ -33,7 +33,7 @@ LITTLE = 1e-6
 """Step from a surface that tells its outside [m]: far above rounding, far below an edge."""
 
 
-def dented(seed: int, role: int = LOW) -> tuple[Shape, SurfaceMesh]:
+def dented(seed: int, role: int = LOW) -> tuple[CollisionShape, SurfaceMesh]:
     """A slab of 60 x 24 x 60 mm, edges of 7 mm, all points moved by up to 2 mm along each axis."""
     slab = block((0.06, 0.024, 0.06), (9, 3, 9)).surface().compact()
     moved = np.random.default_rng(seed).uniform(-2e-3, 2e-3, slab.vertices.shape)
@@ -152,7 +152,9 @@ def test_a_wire_outside_meets_a_dented_surface_at_their_exact_distance():
 
 def test_the_points_of_a_dented_body_meet_a_plane_at_their_height():
     _, slab = dented(0)
-    ground = Shape(0, NO_TRIANGLES, NO_EDGES, 0.0, STATIC, np.array([0.0, -0.0125, 0.0, 0.0, 1.0, 0.0]))
+    ground = CollisionShape(
+        0, NO_TRIANGLES, NO_EDGES, 0.0, STATIC, np.array([0.0, -0.0125, 0.0, 0.0, 1.0, 0.0])
+    )
     topology, _ = join_shapes([surface(slab), ground])
     n = len(slab.vertices)
     pairs = Pairs(*(np.array(a, np.int32) for a in (np.full(n, POINT_PLANE), np.arange(n), np.zeros(n))))

@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import spsolve
 
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.connectors import hooked_beam as beam
-from palpo.physics.mesh.connectors import two_prong
-from palpo.physics.mesh.connectors.connector import (
+from palpo.physics.mesh.generate import block, sphere_surface
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.reduction.linear_model import linear_model
+from palpo.physics.systems.snap.connectors import hooked_beam as beam
+from palpo.physics.systems.snap.connectors import two_prong
+from palpo.physics.systems.snap.connectors.connector import (
     Connector,
     make_connector,
     make_prong,
     with_true_corners,
 )
-from palpo.physics.mesh.connectors.lattice import bevelled, revolved
-from palpo.physics.mesh.connectors.registry import KINDS, generate
-from palpo.physics.mesh.connectors.two_prong import ABS, FRICTION, Cells, TwoProng
-from palpo.physics.mesh.connectors.winding import winding_numbers
-from palpo.physics.mesh.generate import block, sphere_surface
-from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.reduction.linear_model import linear_model
+from palpo.physics.systems.snap.connectors.lattice import bevelled, revolved
+from palpo.physics.systems.snap.connectors.registry import KINDS, generate
+from palpo.physics.systems.snap.connectors.two_prong import ABS, FRICTION, TwoProng, TwoProngCells
+from palpo.physics.systems.snap.connectors.winding import winding_numbers
 
 pytestmark = pytest.mark.portable
 
@@ -125,13 +125,13 @@ def test_two_prong_has_the_freedoms_of_table_one(mesh, published):
     assert abs(BUILT["two-prong", mesh].freedoms - published) <= 9
 
 
-def insertion_force(cells: Cells, tetrahedra: bool = False) -> float:
+def insertion_force(cells: TwoProngCells, tetrahedra: bool = False) -> float:
     """Static push [N] of the wedge as it lifts both noses over the shoulder."""
     drag = beam.drag_over_lift(TwoProng.ramp, FRICTION)
     return 2.0 * drag * TwoProng().interference / nose_compliance(cells, drag, tetrahedra)
 
 
-def nose_compliance(cells: Cells, drag: float, tetrahedra: bool = False) -> float:
+def nose_compliance(cells: TwoProngCells, drag: float, tetrahedra: bool = False) -> float:
     """Sideways displacement [m] of the right prong's nose per newton on it, with `drag` newtons downward."""
     connector = TwoProng().build(cells)
     prong = connector.prongs[1]
@@ -153,7 +153,7 @@ def nose_compliance(cells: Cells, drag: float, tetrahedra: bool = False) -> floa
     return float(share @ u[3 * line])
 
 
-CONVERGED = Cells(6, 24, 6, 3, 3)
+CONVERGED = TwoProngCells(6, 24, 6, 3, 3)
 """Two prongs of 9,282 freedoms; a third more in each direction change the force by 0.2%."""
 
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.cups import CUPS, GRIDS, Cup, CupShape, Grid, cup, require_opening
+from palpo.physics.mesh.cups import CUPS, GRIDS, CupGrid, CupMesh, CupShape, cup, require_opening
 from palpo.physics.mesh.octopus_arm import CUPS as ARM_CUPS
 from palpo.physics.mesh.octopus_arm import HEIGHT, octopus_arm
 from palpo.physics.mesh.partners import bunny, half_cylinder, slab, tunnel_block
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, validate_tets
 from palpo.physics.mesh.toy import toy
+from palpo.physics.numerics.errors import InputError
 
 MM = 1e-3
 ROUNDING = 1e-12  # sums of a few thousand terms of one sign
@@ -121,7 +121,7 @@ def test_volumes_of_wall_and_cavity_converge_to_pappus_at_second_order(shape):
     shape = CUPS[shape].shape
     solid, hollow = [], []
     for n in (1, 2, 4):
-        made = cup(shape, Grid(8 * n, 1 + 4 * n, 4, 1, 1))
+        made = cup(shape, CupGrid(8 * n, 1 + 4 * n, 4, 1, 1))
         solid.append(solid_volume(shape) - made.mesh.volume)
         hollow.append(cavity_volume(shape) - enclosed(made.mesh.surface(), made.underside, made.border))
     for errors in (solid, hollow):
@@ -168,7 +168,7 @@ def test_cups_have_the_longest_distances_and_the_height_of_section_5_2_2(
     assert np.abs(nodes[made.rim, 1]).max() == 0.0 == nodes[:, 1].min()
 
 
-def turned(made: Cup, angle: float) -> set[frozenset[int]]:
+def turned(made: CupMesh, angle: float) -> set[frozenset[int]]:
     """Tetrahedra after a turn about the axis, their nodes named by those they fall on."""
     c, s = math.cos(angle), math.sin(angle)
     moved = made.mesh.nodes @ [[c, 0.0, -s], [0.0, 1.0, 0.0], [s, 0.0, c]]
@@ -230,7 +230,7 @@ def test_impossible_cups_are_refused_by_name_and_value(shape, words):
     with pytest.raises(InputError, match=words.replace(".", r"\.")):
         cup(CupShape(**(CUPS["small"].shape.__dict__ | shape)), GRIDS[76])
     with pytest.raises(InputError, match="too coarse"):
-        cup(CUPS["S10"].shape, Grid(8, 2, 2, 1, 1))
+        cup(CUPS["S10"].shape, CupGrid(8, 2, 2, 1, 1))
 
 
 def test_a_plate_keeps_its_volume_under_waves_of_its_top():

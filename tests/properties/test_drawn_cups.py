@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh import cups, hex_cups
 from palpo.physics.mesh.cups import CUPS, cup, meridian, require_opening
 from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
 from palpo.physics.mesh.hex import validate_hexes
 from palpo.physics.mesh.hex_cups import HexGrid, drawn_grid, hex_cup
+from palpo.physics.numerics.errors import InputError
 from tests.properties.test_cups import enclosed, genus, revolved
 
 MM = 1e-3

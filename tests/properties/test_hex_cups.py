@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from palpo.physics.errors import InputError
 from palpo.physics.fem.rest_stiffness import node_volumes
 from palpo.physics.mesh.cups import CUPS, cup, require_opening
 from palpo.physics.mesh.cups import GRIDS as OF_TETRAHEDRA
 from palpo.physics.mesh.hex import validate_hexes
 from palpo.physics.mesh.hex_cups import GRIDS, HexGrid, hex_cup
+from palpo.physics.numerics.errors import InputError
 from tests.properties.test_cups import cavity_volume, enclosed, genus, solid_volume
 
 SHAPES = ("small", "large", "round", "asymmetric", "S20", "B20", "dart")

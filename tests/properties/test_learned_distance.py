@@ -11,9 +11,9 @@ from palpo.physics.collision.distance_errors import DistanceErrors, distance_err
 from palpo.physics.collision.distance_field import exact_field, learned_field, signed_distance
 from palpo.physics.collision.io import RECOGNISED, SAME_MESH, find_network, read_network, write_network
 from palpo.physics.collision.learned_distance import BLOCK, learned_distance
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 
 SIZE, BAND = 0.1 * np.array([0.3, 0.2, 0.4]), 2e-3
 BOX = box_surface(SIZE)

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import (
     beam_line,
     block,
@@ -19,6 +18,7 @@ from palpo.physics.mesh.generate import (
     sphere_surface,
 )
 from palpo.physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.numerics.errors import InputError
 
 lengths = st.floats(1e-3, 10.0)
 few = st.integers(1, 4)

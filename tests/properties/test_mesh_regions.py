@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
+from palpo.physics.numerics.errors import InputError
 
 NODES = block((0.1, 0.2, 0.3), (2, 4, 6)).nodes
 

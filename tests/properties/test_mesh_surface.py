@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, cylinder, ellipsoid, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 
 pytestmark = pytest.mark.portable
 

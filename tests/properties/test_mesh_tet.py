@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block, sphere
 from palpo.physics.mesh.tet import TetMesh, orient_tets, tet_qualities, validate_tets
+from palpo.physics.numerics.errors import InputError
 
 REGULAR = np.array([[1.0, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]])
 

@@ -12,9 +12,9 @@ from palpo.physics.collision.distance_field import (
     make_scratch,
     signed_distance,
 )
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 
 SIZE = np.array([0.3, 0.2, 0.4])
 RING, TUBE = 0.3, 0.1

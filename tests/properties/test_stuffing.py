@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.liver import liver
 from palpo.physics.mesh.stuffing import stuffed
+from palpo.physics.numerics.errors import InputError
 
 BOX = np.array([[-1.2, -1.2, -1.2], [1.2, 1.2, 1.2]])
 

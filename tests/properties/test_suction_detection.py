@@ -8,10 +8,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.suction.detection import Detector
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.suction.detection import CavityDetector
 from palpo.physics.suction.flood import OUTSIDE, RING
 from palpo.physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
 from palpo.physics.suction.patch import place_points, wall_area
@@ -162,7 +162,7 @@ def assert_classified(mesh, detector, label):
 
 
 def found(mesh, distance, **options):
-    detector = Detector(mesh, LIMITS, **options)
+    detector = CavityDetector(mesh, LIMITS, **options)
     count = detector.find(mesh.vertices, np.asarray(distance, float))
     assert_classified(mesh, detector, detector.label)
     for patch in detector.patches[:count]:
@@ -176,7 +176,7 @@ def found(mesh, distance, **options):
 def test_labels_follow_the_three_distances():
     mesh = box_surface((1.0, 1.0, 1.0))
     distance = np.array([-1e-3, 1e-4, 1.1e-4, 5e-4, 5.1e-4, 4e-3, 4.1e-3, np.inf])
-    detector = Detector(mesh, LIMITS)
+    detector = CavityDetector(mesh, LIMITS)
     detector.wanted(distance)
     assert detector.label.tolist() == [TOUCHING, TOUCHING, SEALED, SEALED, NEAR, NEAR, FAR, FAR]
 
@@ -196,7 +196,7 @@ def test_unknown_distances_are_wanted_exactly_where_the_iso_line_needs_them():
     height = mesh.vertices[:, 1]
     # the next row of vertices is known inside, where the cup is flatter, and unknown outside
     distance = np.where(height > 0.9e-3, np.inf, height)
-    detector = Detector(mesh, LIMITS)
+    detector = CavityDetector(mesh, LIMITS)
     sealed = height <= LIMITS.sealing
     beside = np.zeros(len(height), bool)
     beside[mesh.edges[sealed[mesh.edges].any(axis=1)]] = True
@@ -325,14 +325,14 @@ def test_a_seed_outside_is_kept_and_one_inside_or_on_the_ring_is_refused():
     mesh = cup()
     height = mesh.vertices[:, 1]
     top, ring = len(height) - 1, int(np.flatnonzero(height == 0)[0])
-    Detector(mesh, LIMITS, seed=top).require_seed_outside(mesh.vertices, height)
+    CavityDetector(mesh, LIMITS, seed=top).require_seed_outside(mesh.vertices, height)
     for seed, word in ((0, "lies inside a cavity"), (ring, "touches the other body")):
         with pytest.raises(InputError, match=f"vertex {seed}, {word}; choose"):
-            Detector(mesh, LIMITS, seed=seed).require_seed_outside(mesh.vertices, height)
+            CavityDetector(mesh, LIMITS, seed=seed).require_seed_outside(mesh.vertices, height)
         # and a run goes on with the outside that it finds itself
         assert found(mesh, height, seed=seed).flood.cavity[0] == 0
     with pytest.raises(InputError, match="vertices run from 0"):
-        Detector(mesh, LIMITS, seed=len(height))
+        CavityDetector(mesh, LIMITS, seed=len(height))
 
 
 def test_a_seed_decides_which_side_of_a_plug_is_outside():
@@ -469,7 +469,7 @@ def test_the_border_of_a_spherical_hollow_over_a_plane_is_a_circle_to_second_ord
         hollow = sphere_surface(radius, subdivisions).flipped()
         hollow = hollow.with_vertices(turn.apply(hollow.vertices))
         height = hollow.vertices[:, 1] + 0.01
-        detector = Detector(hollow, LIMITS)
+        detector = CavityDetector(hollow, LIMITS)
         detector.wanted(height)
         patch = detector.patches[0]
         detector.cut((height > above).astype(np.int64), 1, height, patch)
@@ -487,7 +487,7 @@ def test_the_wall_of_a_cavity_moves_continuously_with_the_gap_only_on_the_iso_li
     gaps = np.linspace(2e-4, 4.8e-4, 60)
     jumps = {}
     for exact in (True, False):
-        detector = Detector(mesh, LIMITS, exact=exact)
+        detector = CavityDetector(mesh, LIMITS, exact=exact)
         areas = []
         for gap in gaps:
             # a cup whose underside bends: ring after ring of vertices passes the sealing distance
@@ -507,7 +507,7 @@ def test_the_wall_of_a_cavity_moves_continuously_with_the_gap_only_on_the_iso_li
 def test_random_poses_of_cups_on_bumpy_ground_classify_every_vertex_and_close_every_border():
     rng = np.random.default_rng(3)
     shapes = [cup(), cup(pillar=True), cup(4e-3, 9)]
-    detectors = [Detector(m, LIMITS, capacity=12, exact=e) for m in shapes for e in (True, False)]
+    detectors = [CavityDetector(m, LIMITS, capacity=12, exact=e) for m in shapes for e in (True, False)]
     cavities = 0
     for _ in range(300):
         k = rng.integers(len(detectors))

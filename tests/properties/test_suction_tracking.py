@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from palpo.physics.mesh.generate import box_surface
-from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.detection import CavityDetector
 from palpo.physics.suction.flood import OUTSIDE, RING, renumber
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.patch import place_points
@@ -15,7 +15,7 @@ from palpo.physics.suction.tracking import (
     FLAT,
     LIVING,
     TRACKS_SIZE,
-    Tracker,
+    CavityTracker,
 )
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)
@@ -32,8 +32,8 @@ class Contact:
     """The underside of a box, on a lattice of 20 mm, sealed or open as each step says."""
 
     def __init__(self, capacity=8):
-        self.detector = Detector(MESH, LIMITS, capacity=capacity)
-        self.tracker = Tracker(self.detector.connectivity, self.detector.flood)
+        self.detector = CavityDetector(MESH, LIMITS, capacity=capacity)
+        self.tracker = CavityTracker(self.detector.connectivity, self.detector.flood)
         self.capacity = 2 * capacity
 
     def step(self, sealed, volume=None, pockets=None, x=MESH.vertices):

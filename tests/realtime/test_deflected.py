@@ -21,7 +21,18 @@ from palpo.haptics.device import MAILBOX, make_virtual_device
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.haptics.rate import DEAD, FAR, LONGEST, QUIET, SPEED, TURN, Deflection, Led, RateThread, speed_of
+from palpo.haptics.rate import (
+    DEAD,
+    FAR,
+    LONGEST,
+    QUIET,
+    SPEED,
+    TURN,
+    Deflection,
+    LedPose,
+    RateThread,
+    speed_of,
+)
 from palpo.haptics.row import NAMES
 from palpo.haptics.workspace import quaternion_matrix
 from tests.libhd.bench import wait
@@ -116,7 +127,7 @@ def test_full_deflection_is_the_full_speed_and_half_of_it_by_the_square():
 
 
 def test_a_held_knob_goes_as_far_as_its_speed_and_time_and_no_farther_than_the_border():
-    led = Led([0.1, 0.2, 0.3], UPRIGHT)
+    led = LedPose([0.1, 0.2, 0.3], UPRIGHT)
     for _ in range(100):
         led.move(Deflection((1.0, 0.0, -1.0)), 0.01)
     assert led.position == pytest.approx([0.1 + SPEED, 0.2, 0.3 - SPEED])
@@ -128,7 +139,7 @@ def test_a_held_knob_goes_as_far_as_its_speed_and_time_and_no_farther_than_the_b
 
 
 def test_a_twist_turns_about_the_device_s_own_axes_by_its_angle():
-    led = Led(np.zeros(3), UPRIGHT)
+    led = LedPose(np.zeros(3), UPRIGHT)
     for _ in range(100):
         led.move(Deflection(about=(0.0, 1.0, 0.0)), 0.01)
     turned = quaternion_matrix(led.orientation) @ [0.0, 0.0, 1.0]

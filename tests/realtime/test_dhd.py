@@ -15,7 +15,7 @@ from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
 from palpo.haptics.backends.dhd import DhdDevice, DhdThread, find
-from palpo.haptics.backends.dhd_library import Library, candidates, load, spec_of
+from palpo.haptics.backends.dhd_library import DhdLibrary, candidates, load, spec_of
 from palpo.haptics.backends.dhd_tick import convert_pose, dhd_data, dhd_read, dhd_write, make_dhd_tick
 from palpo.haptics.control import finished_reason, is_frozen, request_stop, tick_count
 from palpo.haptics.drain import drain_rows
@@ -332,7 +332,7 @@ def test_a_library_of_another_kind_is_refused_by_the_function_that_it_lacks():
     import ctypes
 
     with pytest.raises(HapticsError, match="libdhd lacks dhdGetDeviceCount"):
-        Library(ctypes.CDLL("libm.so.6"))
+        DhdLibrary(ctypes.CDLL("libm.so.6"))
 
 
 def test_the_sdk_s_folder_is_looked_into_first(tmp_path):

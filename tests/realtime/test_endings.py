@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,63 +22,18 @@ from palpo.app.runtime.endings import (
 )
 from palpo.haptics.flags import EMERGENCY, STOPPING
 from palpo.haptics.recording import read_recording
-
-ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.realtime, pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
-PRESSED = (
-    "bodies.probe.placement.position=[0, 0.041, 0]",
-    "device.path=[[0, 0, 0.041, 0], [0.2, 0, 0.035, 0]]",
-    "workspace.offset=[0, 0.041, 0]",
-    "safety.fade_in=0.05",
-    # a busy machine must not fade the force before the test does
-    "bodies.block.geometry.divisions=[4, 2, 4]",
-    "safety.frame_age_limit=100",
+from tests.realtime.pressed_run import (
+    EMERGENCY_FADE,
+    FADE,
+    LONG,
+    PRESSED,
+    ROOT,
+    command,
+    start,
+    until_pressed,
 )
-FADE = 50
-"""Ticks of the fade at a stop; an emergency's has ten."""
-LONG = 60.0
-"""Seconds after which a wait has failed."""
 
-
-def command(path):
-    changes = [word for change in PRESSED for word in ("--set", change)]
-    options = ["--headless", "--device", "mock", "--duration", "100", "--record", str(path)]
-    return [sys.executable, "-m", "palpo", "run", "probe", *options, *changes]
-
-
-def hear_interrupts():
-    """What is started by a shell in the background is born deaf to SIGINT, and so are its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def start(path, **options):
-    """`palpo run` with the probe pressed on its block."""
-    program = subprocess.Popen(
-        command(path), stderr=subprocess.PIPE, text=True, cwd=ROOT,
-        **{"preexec_fn": hear_interrupts} | options,
-    )  # fmt: skip
-    # whoever opens the recording before the run begins keeps it from being made
-    for line in program.stderr:
-        if "first tick" in line:
-            until_pressed(path)
-            return program
-    raise AssertionError(f"the run ended with status {program.wait()}")
-
-
-def until_pressed(path):
-    end = time.monotonic() + LONG
-    while not len(pressed(path)):
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def pressed(path):
-    """Ticks at which the hand felt the block, of those that are in the recording by now."""
-    try:
-        columns = read_recording(path).columns
-    except ValueError:
-        return []
-    return np.flatnonzero(np.abs(columns["sent_y"]) > 0.2) if "sent_y" in columns else []
+pytestmark = [pytest.mark.realtime, pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")]
 
 
 def assert_faded(path, at_most=FADE, emergency=False):
@@ -105,6 +59,17 @@ def test_a_signal_fades_the_force_and_closes_the_recording(tmp_path, number):
     program.communicate(timeout=LONG)
     assert program.returncode == SIGNALLED + number
     assert_faded(path)
+
+
+@pytest.mark.parametrize("name", ["SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM", "SIGXCPU"])
+def test_a_signal_that_would_end_the_process_where_it_stands_fades_as_an_emergency(tmp_path, name):
+    path, number = tmp_path / "run.h5", getattr(signal, name)
+    program = start(path)
+    program.send_signal(number)
+    _, said = program.communicate(timeout=LONG)
+    assert program.returncode == SIGNALLED + number
+    assert_faded(path, at_most=EMERGENCY_FADE, emergency=True)
+    assert f"ended by {name}" in said or program.stdout is None
 
 
 @pytest.mark.parametrize(

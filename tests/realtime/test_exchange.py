@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from numba import cfunc, njit, typeof, types
 
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import CACHE_LINE, call_tick, load_acquire, store_release
 from palpo.physics.exchange.buffer import (
     SLOTS,
@@ -28,6 +27,7 @@ from palpo.physics.exchange.ring import (
     ring_release,
     ring_slot,
 )
+from palpo.physics.numerics.errors import InputError
 
 WIDTH = 64
 PUBLICATIONS = 10_000_000

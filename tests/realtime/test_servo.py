@@ -11,7 +11,8 @@ from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread, baseline_loop, servo_baseline, servo_run
-from palpo.haptics.flags import STOPPING
+from palpo.haptics.flags import STOOD_STILL, STOPPING
+from palpo.haptics.limiter import NOTED
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_REQUESTED, STOP_TICK_FAILED
 from palpo.haptics.row import COLUMNS, NAMES, write_row
@@ -52,10 +53,14 @@ def test_the_real_time_driver_does_the_very_ticks_of_the_lock_step_driver():
         thread.join()
     threaded = drain_rows(wall.servo)
     reference = touch_on_a_wall()
-    stop_seen = int(np.argmax(threaded[:, NAMES.index("flags")].astype(int) & STOPPING > 0))
-    servo_run(reference.servo, stop_seen)
-    request_stop(reference.servo)
-    servo_run(reference.servo, len(threaded) - stop_seen)
+    gate = reference.servo.limit_state.gate
+    for flags in threaded[:, NAMES.index("flags")].astype(int):
+        if flags & STOPPING:
+            request_stop(reference.servo)
+        # the clock's part: on a machine that something else holds a tick may come too late
+        if flags & STOOD_STILL and not gate["standstill"]:
+            gate["standstill"] = NOTED
+        servo_run(reference.servo, 1)
     lock_step = drain_rows(reference.servo)
     timeless = np.delete(threaded, TIMES, axis=1), np.delete(lock_step, TIMES, axis=1)
     assert timeless[0].tobytes() == timeless[1].tobytes()

@@ -4,11 +4,11 @@ import h5py
 import numpy as np
 import pytest
 
-from palpo.physics.bodies.io import BodyFile, read_body, write_body
+from palpo.physics.bodies.io import StoredBody, read_body, write_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
+from palpo.physics.numerics.errors import InputError
 
 TISSUE = Material(youngs_modulus=2e4, poisson_ratio=0.4, density=1050.0)
 MESHES = {"tets": block((0.06, 0.03, 0.04), (2, 3, 2)), "hexes": hex_block((0.06, 0.03, 0.04), (2, 3, 2))}
@@ -25,7 +25,7 @@ def whole(request, tmp_path):
     body = body_of(request.param)
     path = tmp_path / "organ.h5"
     triangles = body.surface.triangles
-    write_body(path, BodyFile(body.mesh, TISSUE, body.clamped, triangles, body.K, body.boundary.compliance))
+    write_body(path, StoredBody(body.mesh, TISSUE, body.clamped, triangles, body.K, body.boundary.compliance))
     return path
 
 
@@ -43,7 +43,7 @@ def refusal(path) -> str:
 def test_a_whole_body_is_read_back_as_it_was_written(kind, tmp_path):
     body = body_of(kind)
     path = tmp_path / "organ.h5"
-    written = BodyFile(
+    written = StoredBody(
         body.mesh, TISSUE, body.clamped, body.surface.triangles, body.K, body.boundary.compliance
     )
     write_body(path, written)
@@ -68,7 +68,7 @@ def test_a_whole_body_is_read_back_as_it_was_written(kind, tmp_path):
 @pytest.mark.parametrize("kind", MESHES)
 def test_a_body_of_the_necessary_parts_alone_is_read(kind, tmp_path):
     path = tmp_path / "bare.h5"
-    write_body(path, BodyFile(MESHES[kind], TISSUE, np.zeros(0, np.int32)))
+    write_body(path, StoredBody(MESHES[kind], TISSUE, np.zeros(0, np.int32)))
     with h5py.File(path, "a") as file:
         del file["clamped"], file["material"].attrs["density"]
     read = read_body(path)
@@ -182,11 +182,11 @@ def test_each_fault_is_one_sentence(apply, words, whole):
 
 
 def test_a_file_that_cannot_be_written_is_named_and_an_old_one_survives(tmp_path, whole):
-    body = BodyFile(MESHES["tets"], TISSUE, np.arange(9))
+    body = StoredBody(MESHES["tets"], TISSUE, np.arange(9))
     with pytest.raises(InputError, match="cannot be written"):
         write_body(tmp_path / "absent" / "organ.h5", body)
     before = whole.read_bytes()
-    broken = BodyFile(MESHES["tets"], TISSUE, np.arange(9), triangles=np.array([object()]))
+    broken = StoredBody(MESHES["tets"], TISSUE, np.arange(9), triangles=np.array([object()]))
     with pytest.raises(TypeError):
         write_body(whole, broken)
     assert whole.read_bytes() == before

@@ -75,6 +75,13 @@ def test_without_a_place_for_a_cache_nothing_is_started(monkeypatch):
     ahead.compile_ahead("snap", Silent())
 
 
+def test_a_scene_that_is_run_to_compile_ahead_starts_no_process(home, monkeypatch):
+    monkeypatch.setattr(ahead.subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
+    monkeypatch.setenv(ahead.WITHIN, "1")
+    ahead.compile_ahead("snap", Silent())
+    assert not list(home.iterdir())
+
+
 def test_an_unknown_system_is_named(capsys):
     assert main(["compile", "sofa"]) == BAD_INPUT
     assert "sofa: there is no such system" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from palpo.app.devices.mock import scripted_path
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
-from palpo.config.schema.device import Device as DeviceSection
+from palpo.config.schema.device import HapticDevice as DeviceSection
 from palpo.haptics.device_spec import DEVICES as MODELS
 from palpo.haptics.errors import HapticsError
 

@@ -13,7 +13,7 @@ import pytest
 from palpo.app.cli import doctor
 from palpo.app.devices import table
 from palpo.app.devices.mouse import Mouse
-from palpo.app.devices.touch import Touch
+from palpo.app.devices.touch import TouchDevice
 from palpo.app.runtime.machine import ask_realtime
 from palpo.haptics.errors import HapticsError
 
@@ -193,7 +193,7 @@ def test_without_its_driver_the_touch_is_one_sentence(monkeypatch, tmp_path: Pat
     """Neither pyOpenHaptics nor libHD is found in an empty search path."""
     (tmp_path / "pyOpenHaptics.py").write_text("raise OSError('libHD.so: no such file')\n")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    ok, words = doctor._answer(partial(doctor._tried, Touch.question))
+    ok, words = doctor._answer(partial(doctor._tried, TouchDevice.question))
     assert not ok
     assert "libHD" in words or "pyOpenHaptics" in words
     assert "Traceback" not in words
@@ -201,7 +201,7 @@ def test_without_its_driver_the_touch_is_one_sentence(monkeypatch, tmp_path: Pat
 
 def test_devices_say_which_can_be_used_now_and_why_the_others_cannot(monkeypatch, capsys):
     monkeypatch.setattr(Mouse, "question", "print('a pointer')")
-    monkeypatch.setattr(Touch, "question", "sys.exit('libHD was not found; install OpenHaptics')")
+    monkeypatch.setattr(TouchDevice, "question", "sys.exit('libHD was not found; install OpenHaptics')")
     monkeypatch.setenv("COLUMNS", "200")
     assert doctor.print_devices() == 0
     said = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
@@ -226,8 +226,8 @@ def test_the_doctor_asks_for_every_device_of_the_table_that_has_a_label():
 
 def test_one_device_is_examined_step_by_step_and_its_use_decides(monkeypatch, capsys, tmp_path: Path):
     steps = (("library", "print('found in /opt')"), ("port", "raise OSError('no port')"))
-    monkeypatch.setattr(Touch, "steps", steps)
-    monkeypatch.setattr(Touch, "question", "print('ready')")
+    monkeypatch.setattr(TouchDevice, "steps", steps)
+    monkeypatch.setattr(TouchDevice, "question", "print('ready')")
     monkeypatch.setenv("COLUMNS", "200")
     assert doctor.print_device("touch", tmp_path / "touch.json") == 0
     said = capsys.readouterr().out
@@ -236,7 +236,7 @@ def test_one_device_is_examined_step_by_step_and_its_use_decides(monkeypatch, ca
     assert [(check["name"], check["ok"]) for check in found["abilities"]] == [
         ("library", True), ("port", False), ("use", True),
     ]  # fmt: skip
-    monkeypatch.setattr(Touch, "question", "sys.exit('not calibrated')")
+    monkeypatch.setattr(TouchDevice, "question", "sys.exit('not calibrated')")
     assert doctor.print_device("touch") == 1
 
 

@@ -6,6 +6,8 @@ makes twenty times as many cases.
 
 import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,8 +19,10 @@ import meshio
 import numpy as np
 import pytest
 
+import palpo
 from palpo.app.cli.refusal import speaks
 from palpo.app.runtime.options import Options
+from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
 from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene
 from palpo.haptics.backends.replay import read_trajectory, spline_path
@@ -44,9 +48,9 @@ NASTY = (
 """Values that a key may be given, as TOML."""
 
 
-def draws(kind: int, count: int) -> Iterator[tuple[int, np.random.Generator]]:
+def draws(kind: int, count: int, depth: float = DEPTH) -> Iterator[tuple[int, np.random.Generator]]:
     """(number, its generator) of each case."""
-    for number in range(max(1, round(DEPTH * count))):
+    for number in range(max(1, round(depth * count))):
         yield number, np.random.default_rng([SEED, kind, number])
 
 
@@ -257,6 +261,28 @@ def test_a_recording_is_read_or_refused_in_words(recording, tmp_path):
             read_recording(path)
         with told(number, how):
             read_trajectory(path)
+
+
+def test_a_recording_is_repeated_or_refused_in_words(recording, tmp_path):
+    for number, rng in draws(4, 12):
+        path, how = spoilt(recording, tmp_path, rng)
+        with told(number, how):
+            assert "error of the program" not in replay(path).result["exit_reason"], (number, how)
+
+
+def test_a_state_is_restored_or_refused_in_words(tmp_path):
+    """In a process of its own, whose end is a failure whatever it is, and in the memory of a run."""
+    state = palpo.load("probe").build().start()
+    state.step(40)
+    path = state.save(tmp_path / "state.palpo")
+    program = [sys.executable, "-X", "faulthandler", "-m", "tests.robustness.mutated_states"]
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    count = str(max(1, round(500 * DEPTH)))
+    done = subprocess.run([*program, path, count], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    refused, before, after = map(int, done.stdout.split())
+    assert refused > 0.9 * int(count), "or the test shows nothing"
+    assert after <= 1.5 * before
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".csv"])

@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block, box_surface, hex_block, sphere_surface
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.io import read_solid_mesh, read_surface_mesh, read_tet_mesh
 from palpo.physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.numerics.errors import InputError
 
 meshio = pytest.importorskip("meshio")
 

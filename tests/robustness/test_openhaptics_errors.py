@@ -2,9 +2,11 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ from palpo.haptics.backends.openhaptics_library import (
     BAD_READING,
     ERRORS,
     WARN,
-    Library,
+    HdLibrary,
     explain,
     let_find,
     library_folders,
@@ -291,7 +293,7 @@ def test_a_library_of_another_kind_is_refused_by_the_function_that_it_lacks(stan
     from pyOpenHaptics import hd_define
 
     with pytest.raises(HapticsError, match="libHD lacks hdInitDevice"):
-        Library(ctypes.CDLL("libm.so.6"), hd_define)
+        HdLibrary(ctypes.CDLL("libm.so.6"), hd_define)
 
 
 def test_closing_twice_disables_once(stand_in):
@@ -413,6 +415,95 @@ def test_a_killed_program_s_device_is_disabled_by_another_process(tmp_path, kill
     guardian = init.split()[0]
     assert guardian != str(program.pid)
     assert [init, off, disable] == [f"{guardian} {event}" for event in ("init", "force off", "disable")]
+
+
+HUNG = """
+import ctypes, os, signal, sys, threading
+from palpo.haptics.backends.openhaptics import OpenHapticsDevice
+from palpo.haptics.backends.openhaptics_thread import TouchThread
+from tests.libhd.bench import touch_wall, wait
+from tests.libhd.stand_in import fresh_stand_in
+
+stand_in = fresh_stand_in()
+wall = touch_wall()
+with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+    wait(wall.servo, 100)
+    print("running", flush=True)
+    if sys.stdin.readline() == "hang":
+        # the device's thread, in a callback that does not return, and every thread of Python's
+        stand_in.library.standin_hang(0)
+        lock, mutex = ctypes.PyDLL(None).pthread_mutex_lock, (ctypes.c_char * 256)()
+        lock(mutex)
+        lock(mutex)
+    sys.stdin.read()
+"""
+
+
+def events(journal, n):
+    """The first n events as (process, event), once they are there."""
+    end = time.monotonic() + LONG
+    while len(lines := journal.read_text().splitlines()) < n and time.monotonic() < end:
+        time.sleep(0.01)
+    return [(int(process), event) for process, _, event in (line.partition(" ") for line in lines)]
+
+
+@contextmanager
+def held_device(tmp_path, exclusive):
+    """A program that holds the stand-in's device, and the journal of what is done to that."""
+    fresh_stand_in().disconnect()
+    build(SOURCE, NAME, tmp_path)
+    journal = tmp_path / "journal"
+    places = {"LD_LIBRARY_PATH": str(tmp_path), "STANDIN_JOURNAL": str(journal)}
+    places |= {"STANDIN_EXCLUSIVE": str(tmp_path / "taken")} if exclusive else {}
+    with subprocess.Popen(
+        [sys.executable, "-c", HUNG], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
+        env=os.environ | places,
+    ) as program:  # fmt: skip
+        try:
+            assert program.stdout.readline() == "running\n"
+            yield program, journal
+        finally:
+            program.kill()
+
+
+TAKEN = ["init", "force off", "disable"]
+
+
+def test_a_stopped_program_s_device_is_disabled_and_the_program_left(tmp_path):
+    with held_device(tmp_path, exclusive=False) as (program, journal):
+        program.send_signal(signal.SIGSTOP)
+        _, _, *taken = events(journal, 5)
+        assert program.poll() is None
+        assert [event for _, event in taken] == TAKEN
+        assert {process for process, _ in taken} != {program.pid}
+
+
+@pytest.mark.parametrize("how", ["stop", "hang"])
+def test_a_program_that_hangs_and_keeps_its_device_is_ended_and_the_device_disabled(tmp_path, how):
+    with held_device(tmp_path, exclusive=True) as (program, journal):
+        if how == "stop":
+            program.send_signal(signal.SIGSTOP)
+        else:
+            program.stdin.write("hang")
+            program.stdin.close()
+        assert program.wait(LONG) == -signal.SIGKILL
+        own, taken = events(journal, 5)[:2], events(journal, 5)[2:]
+        assert own == [(program.pid, "init"), (program.pid, "force on")]
+        assert [event for _, event in taken] == TAKEN
+
+
+def test_a_program_that_was_stopped_for_a_moment_keeps_its_device(tmp_path):
+    with held_device(tmp_path, exclusive=False) as (program, journal):
+        for _ in range(5):
+            program.send_signal(signal.SIGSTOP)
+            time.sleep(0.1)
+            program.send_signal(signal.SIGCONT)
+            time.sleep(0.2)
+        program.stdin.write("\n")
+        program.stdin.close()
+        assert program.wait(LONG) == 0
+        own = ["init", "force on", "force off", "disable"]
+        assert events(journal, 4) == [(program.pid, event) for event in own]
 
 
 # ---- Windows

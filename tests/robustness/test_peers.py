@@ -9,7 +9,7 @@ from palpo.app.cli.peers import Apart, Peer
 from palpo.app.cli.profile import solve_in_turns
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import stored
 
 

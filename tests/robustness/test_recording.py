@@ -15,7 +15,7 @@ import pytest
 from palpo.app.runtime.replay import replay
 from palpo.haptics import recording
 from palpo.haptics.control import tick_count
-from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.device import HandGrip, make_virtual_device
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import ServoThread, servo_run
 from palpo.haptics.errors import HapticsError
@@ -53,7 +53,7 @@ print("served", tick_count(wall.servo), flush=True)
 
 
 def wall_on_a_stylus(**options):
-    return make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], grip=Grip()), 500.0, **options)
+    return make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], grip=HandGrip()), 500.0, **options)
 
 
 def start_program(path, limit=0):

@@ -11,7 +11,7 @@ from palpo.app.systems.snap.connector import connector_of
 from palpo.app.systems.system import check_kind
 from palpo.config.load import ConfigError, load_scene, parse_scene
 from palpo.haptics.errors import HapticsError
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.robustness.refusals import refused
 
 SCENE = """

@@ -16,7 +16,7 @@ from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import gauss_seidel
 from palpo.physics.contact.solvers.anderson import solve
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import SHARED
 
 OWN = Path(__file__).resolve().parents[1] / "contact" / "problems"

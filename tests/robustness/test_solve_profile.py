@@ -13,7 +13,7 @@ from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.io import read_guess, read_problem, write_fclib, write_solution
 from palpo.physics.contact.problem import ContactProblem, SparseProblem
 from palpo.physics.contact.solving import solve
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import OWN, stored
 
 EASY = OWN / "easy.npz"

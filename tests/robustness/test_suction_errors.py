@@ -8,11 +8,11 @@ import pytest
 
 from palpo.config.load import ConfigError, parse_scene
 from palpo.config.schema.geometry import CupModel, Resolution
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup, require_opening
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.partners import require_closed
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.errors import InputError
 from tests.robustness.refusals import refused
 
 SCENE = """

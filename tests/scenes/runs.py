@@ -1,5 +1,9 @@
-"""What tests of runs read of a recording."""
+"""What tests of runs read of a recording, and which kernels runs call."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.haptics.recording import read_recording
+from palpo.physics.numerics.kernels import cache_home
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def columns_of(path: Path) -> Any:
@@ -17,3 +24,23 @@ def columns_of(path: Path) -> Any:
 def force(columns: Any, kind: str = "force") -> NDArray[np.float64]:
     """Forces of the ticks, shape (n, 3) [N]: commanded, or as `sent`."""
     return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
+
+
+def called_beside_ahead(what: str, system: str, folder: Path) -> dict[str, str]:
+    """Kernels that scenes of a system call and `palpo compile` does not, each with what called it first.
+
+    As tests/scenes/kernels_called.py finds them, in processes that have called nothing else; what scenes
+    compute and keep is kept in `folder`.
+    """
+    environment = os.environ | {"XDG_CACHE_HOME": str(folder), "NUMBA_CACHE_DIR": str(cache_home())}
+
+    def called(what: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "tests.scenes.kernels_called", what, system]
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
+        )
+        found: dict[str, str] = json.loads(done.stdout)
+        return found
+
+    ahead = called("ahead")
+    return {name: by for name, by in called(what).items() if name not in ahead}

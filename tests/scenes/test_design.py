@@ -12,9 +12,9 @@ from palpo.app.cli.progress import Silent
 from palpo.app.cli.refusal import Refusal
 from palpo.app.report.design_export import export, write_stl
 from palpo.config.load import ConfigError, load_scene
-from palpo.physics.errors import InputError
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.io import read_surface_mesh, read_tet_mesh
+from palpo.physics.numerics.errors import InputError
 
 QUICK = ("connector.mesh=coarse", "contact.spacing=0.003")
 
@@ -138,7 +138,7 @@ def test_a_file_to_fill_needs_a_size_and_has_to_be_there(tmp_path, was, becomes,
 )
 def test_what_cannot_be_asked_is_refused_in_a_sentence(asked, said):
     with pytest.raises(Refusal, match=said):
-        design.investigate(design.Design(**asked), Silent())
+        design.investigate(design.DesignRequest(**asked), Silent())
 
 
 def test_a_tolerance_is_about_the_generators_own_dimension_where_the_scene_gives_none():

@@ -21,14 +21,14 @@ from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.flags import PAUSING, STOPPING
 from palpo.haptics.recording import read_recording
-from palpo.physics.bodies.io import BodyFile, write_body
+from palpo.physics.bodies.io import StoredBody, write_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.cache import cache_folder
 from palpo.physics.contact.io import read_problem
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.exchange.port import CONTACTS_LOST, SWEEPS_SPENT, TIME_SPENT
 from palpo.physics.exchange.snapshot import OPEN, SLIP, STICK
+from palpo.physics.numerics.cache import cache_folder
 from palpo.render.gl import RenderUnavailable
 from palpo.studies.hapco_solvers import REFERENCE, reference
 from tests.scenes.runs import columns_of, force
@@ -415,7 +415,7 @@ def test_a_body_from_a_file_is_felt_as_the_one_that_was_written(tmp_path):
     _, fixed = session.rig.bodies
     inverse = np.array(fixed.boundary.compliance)
     write_body(
-        tmp_path / "body.h5", BodyFile(fixed.mesh, fixed.material, fixed.clamped, None, fixed.K, inverse)
+        tmp_path / "body.h5", StoredBody(fixed.mesh, fixed.material, fixed.clamped, None, fixed.K, inverse)
     )
     session.run()
     own = (

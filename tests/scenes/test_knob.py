@@ -5,7 +5,7 @@ import queue
 import numpy as np
 import pytest
 
-from palpo.app.runtime.knob import ORBIT, PAN, Knob, open_knob
+from palpo.app.runtime.knob import ORBIT, PAN, ViewKnob, open_knob
 from palpo.haptics.backends import spacemouse
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.rate import Deflection, speed_of
@@ -55,7 +55,7 @@ def seen(knob, **deflection):
     ("along", "way"), [((1, 0, 0), (1, 0)), ((-1, 0, 0), (-1, 0)), ((0, 1, 0), (0, -1)), ((0, -1, 0), (0, 1))]
 )
 def test_the_scene_goes_where_it_is_pushed_as_far_as_the_time_allows(source, along, way):
-    knob = Knob(source)
+    knob = ViewKnob(source)
     before, after, _ = seen(knob, along=along)
     knob.close()
     moved = (after - before)[0]
@@ -63,7 +63,7 @@ def test_the_scene_goes_where_it_is_pushed_as_far_as_the_time_allows(source, alo
 
 
 def test_it_comes_nearer_when_it_is_pulled(source):
-    knob = Knob(source)
+    knob = ViewKnob(source)
     before, after, _ = seen(knob, along=(0, 0, 1))
     knob.close()
     assert np.linalg.norm(after[1] - after[0]) > 1.05 * np.linalg.norm(before[1] - before[0])
@@ -71,7 +71,7 @@ def test_it_comes_nearer_when_it_is_pulled(source):
 
 def test_it_turns_as_the_knob_is_twisted(source):
     """About the vertical, counterclockwise from above: what is at the right in front goes away."""
-    knob = Knob(source)
+    knob = ViewKnob(source)
     _, _, controls = seen(knob, about=(0, 1, 0))
     knob.close()
     eye = Camera().fit([[-1, -1, -1], [1, 1, 1]], 4 / 3)
@@ -80,7 +80,7 @@ def test_it_turns_as_the_knob_is_twisted(source):
 
 
 def test_within_the_dead_zone_and_once_it_is_silent_the_view_stands(source):
-    knob = Knob(source)
+    knob = ViewKnob(source)
     before, after, _ = seen(knob, along=(0.05, 0, 0))
     assert (before == after).all() and not speed_of([0.05], 1.0).any()
     source.reports.put(Deflection((1.0, 0, 0)))
@@ -94,7 +94,7 @@ def test_within_the_dead_zone_and_once_it_is_silent_the_view_stands(source):
 
 
 def test_one_that_is_unplugged_is_told_and_moves_nothing(source):
-    knob = Knob(source)
+    knob = ViewKnob(source)
     source.gone = True
     knob._reading.join(5.0)
     assert "was lost; the view is the pointer's (read error)" in knob.lost

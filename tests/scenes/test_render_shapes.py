@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from palpo.physics.errors import InputError
 from palpo.physics.exchange import buffer
 from palpo.physics.exchange.snapshot import (
     NO_SCALAR,
@@ -21,6 +20,7 @@ from palpo.physics.exchange.snapshot import (
     view,
     write,
 )
+from palpo.physics.numerics.errors import InputError
 from palpo.render import palette
 from palpo.render.ground import plane_of
 from palpo.render.normals import SmoothSurface, face_normals

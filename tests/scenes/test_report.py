@@ -10,7 +10,7 @@ from PIL import Image
 from palpo.app.report.animation import animated
 from palpo.app.report.page import ANIMATION, number, write_report
 from palpo.app.runtime.machine import machine_info, realtime_permission
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 T = np.arange(400) / 1000.0
 FORCE = np.c_[0 * T, np.sin(8 * T), 0 * T]

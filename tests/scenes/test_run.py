@@ -21,7 +21,7 @@ from palpo.app.runtime.session import Session, run
 from palpo.app.visual.solids import capsule_surface, rotate
 from palpo.haptics.flags import STOPPING
 from palpo.haptics.recording import read_recording
-from palpo.physics.arithmetic import arithmetic
+from palpo.physics.numerics.arithmetic import arithmetic
 
 ROOT = Path(__file__).parents[2]
 DISTRIBUTION = {"p50", "p99", "p999", "max"}

@@ -25,16 +25,16 @@ from palpo.app.systems.snap.build import (
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene, parse_scene
 from palpo.config.schema import connector as schema
-from palpo.config.schema.snap import LearnedDistance
+from palpo.config.schema.snap import LearnedDistanceSpec
 from palpo.haptics.control import tick_count
 from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.recording import read_recording
 from palpo.physics.collision.distance_errors import distance_errors, shell_points
 from palpo.physics.collision.distance_field import EXACT, GRID, LEARNED, exact_field
 from palpo.physics.collision.io import read_network
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import GAINS
-from palpo.physics.mesh.connectors.registry import KINDS, generate
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors.registry import KINDS, generate
 from tests.scenes.runs import columns_of, force
 
 SCENES = {"snap": "two-prong", "snap-lan": "lan", "snap-cap": "cap", "snap-buckle": "buckle"}
@@ -140,7 +140,7 @@ def test_a_change_of_friction_reaches_the_servo_with_the_frame_of_its_low_step_a
 
 def test_a_press_leaps_where_the_encoder_counts_alone_and_by_what_the_hold_gives_for_a_count(tmp_path):
     """A target that leaps by d in a step T is followed with h = D (V - W) + K eh, W = d / T
-    (palpo.physics.dynamics.admittance): a plug that is free takes Mh^-1 (D + K T / 2) W of it, one that is
+    (palpo.physics.bodies.admittance): a plug that is free takes Mh^-1 (D + K T / 2) W of it, one that is
     stuck nothing."""
     session = Session(replace(PRESS, record=tmp_path / "run.h5"))
     session.prepare()
@@ -261,7 +261,7 @@ def test_each_plug_has_its_network_with_errors_far_below_its_interference():
     assert sorted(path.stem for path in shipped_networks()) == sorted(KINDS)
     for path in shipped_networks():
         _, errors = read_network(path, plugs[path.stem].plug)
-        assert errors.percentile_99 < LearnedDistance(kind="learned").accuracy
+        assert errors.percentile_99 < LearnedDistanceSpec(kind="learned").accuracy
         assert errors.percentile_99 < 0.3 * plugs[path.stem].interference
 
 

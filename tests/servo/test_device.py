@@ -5,7 +5,14 @@ import pytest
 from scipy.linalg import expm
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import MAILBOX, Grip, device_read, device_write, make_virtual_device, send_target
+from palpo.haptics.device import (
+    MAILBOX,
+    HandGrip,
+    device_read,
+    device_write,
+    make_virtual_device,
+    send_target,
+)
 from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
@@ -33,7 +40,7 @@ def run(device, n, force=(0.0, 0.0, 0.0)):
 
 def stylus(**options):
     """A held stylus with nothing on it but what the test asks for."""
-    return make_virtual_device(REST, mass=MASS, **({"grip": Grip(0.0, 0.0)} | options))
+    return make_virtual_device(REST, mass=MASS, **({"grip": HandGrip(0.0, 0.0)} | options))
 
 
 def test_a_free_stylus_falls_under_a_constant_force_as_f_t_squared_over_2m():
@@ -61,12 +68,12 @@ def test_viscous_friction_decays_the_speed_exponentially():
 
 
 def test_a_hand_yields_to_a_static_force_by_f_over_k():
-    positions, _ = run(stylus(grip=Grip()), 2000, (2.0, 0.0, 0.0))
+    positions, _ = run(stylus(grip=HandGrip()), 2000, (2.0, 0.0, 0.0))
     assert positions[-1] == pytest.approx([2.0 / 400.0, 0.0, 0.0], rel=1e-6)
 
 
 def test_an_undamped_hand_oscillates_at_its_frequency_and_keeps_its_energy():
-    device = stylus(grip=Grip(damping=0.0))
+    device = stylus(grip=HandGrip(damping=0.0))
     device.position[0] = 0.01
     positions, _ = run(device, 4000)
     # the splitting is symplectic: the amplitude's error is bounded by (w h)^2 / 8 = 7e-5 for ever
@@ -165,7 +172,7 @@ def test_the_sampled_wall_is_stable_up_to_twice_the_damping_over_the_period():
 @pytest.mark.parametrize(("stiffness", "damping"), [(400.0, 1.0), (400.0, 4.0), (2000.0, 2.0)])
 def test_a_hand_on_the_stylus_moves_the_limit_to_that_of_the_exact_sampled_loop(stiffness, damping):
     limit = largest_passive_stiffness(0.0, stiffness, damping)
-    grip = Grip(stiffness, damping)
+    grip = HandGrip(stiffness, damping)
     # 1% covers the splitting's error (w h)^2 / 12 with w^2 = K / m and four substeps a tick
     assert amplitude_growth(stylus(grip=grip), 0.99 * limit) < 0.5
     assert amplitude_growth(stylus(grip=grip), 1.01 * limit) > 2.0
@@ -173,7 +180,7 @@ def test_a_hand_on_the_stylus_moves_the_limit_to_that_of_the_exact_sampled_loop(
 
 def swing_against_one_sided_wall(stiffness, damping=1.0):
     """Swings of the stylus in the first and the last 1000 ticks, pressed 5 mm into a one-sided wall."""
-    grip = Grip(damping=damping)
+    grip = HandGrip(damping=damping)
     device = make_virtual_device([[0.005, 0.0, 0.0]], grip=grip, mass=MASS)
     device.position[0] = 0.005 * 400.0 / (400.0 + stiffness) + 1e-7
     wall = make_wall(device, stiffness, ring_capacity=65536)

@@ -22,6 +22,7 @@ from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, make_servo
+from palpo.physics.compliance import chain, fixed, surface
 from palpo.physics.engine import dissipating, relaxing, stepping, sweeping
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -31,7 +32,6 @@ from palpo.physics.systems.hapco import two_rates
 from palpo.physics.systems.multirate import callback
 from palpo.physics.systems.snap import servo as snap_servo
 from palpo.physics.systems.suction import servo as suction_servo
-from palpo.physics.yields import chain, fixed, surface
 from palpo.studies import sampled_wall
 from tests.engine import whole_step
 from tests.libhd.bench import press, touch_wall

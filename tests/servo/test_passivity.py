@@ -8,7 +8,7 @@ from numba import cfunc, typeof, types
 from numpy.typing import NDArray
 
 from palpo.haptics.backends.mock import make_mock
-from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.device import HandGrip, make_virtual_device
 from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
@@ -74,7 +74,7 @@ def stylus(x=0.0, hand_stiffness=0.0, hand_damping=0.0, **options):
     """A bare stylus, or one in a hand that holds it at the wall's face, 5 mm inside."""
     device = make_virtual_device(
         [[0.005 if hand_stiffness else 0.0, 0.0, 0.0]],
-        grip=Grip(hand_stiffness, hand_damping), mass=MASS, **options,
+        grip=HandGrip(hand_stiffness, hand_damping), mass=MASS, **options,
     )  # fmt: skip
     device.position[0] = x
     return device

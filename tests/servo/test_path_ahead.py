@@ -14,7 +14,7 @@ from palpo.haptics.device import device_read, first_rows, make_virtual_device, p
 from palpo.haptics.path import oscillation, waypoints
 from palpo.physics.exchange.ahead import BATCH, ROWS, row_at
 from palpo.physics.exchange.port import make_port
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 LONG = [[0.0, 0.0, 0.04, 0.0], [7.0, 0.02, 0.041, 0.0], [2e4, 0.0, 0.05, 0.01], [4.5e6, 0.0, 0.04, 0.0]]
 TURNS = [[0, 1, 0, 0.0], [0, 1, 0, 0.5], [1, 0, 0, -0.5], [0, 0, 1, 3.0]]

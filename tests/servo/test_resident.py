@@ -9,7 +9,7 @@ import pytest
 from palpo.physics.exchange.force_log import add_force, close_entry, make_force_log, open_entry
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.resident import resident
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 resource = pytest.importorskip("resource")
 

@@ -11,7 +11,7 @@ from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.config.load import list_scenes, load_scene
 from palpo.haptics.backends.mock import make_mock
 from palpo.haptics.control import finished_reason, request_stop
-from palpo.haptics.device import DEVICE_GONE, Grip, make_virtual_device
+from palpo.haptics.device import DEVICE_GONE, HandGrip, make_virtual_device
 from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
@@ -180,7 +180,7 @@ def test_the_edge_damps_both_ways_and_never_pulls_outward():
 def test_a_stylus_thrown_at_the_edge_comes_back_with_less_energy(speed):
     """A bare stylus with the encoder and the velocity filter of a Touch: the worst case of a sampled edge."""
     stylus = make_virtual_device(
-        [[0.19, 0.0, 0.0]], grip=Grip(0.0, 0.0), mass=TOUCH.mass,
+        [[0.19, 0.0, 0.0]], grip=HandGrip(0.0, 0.0), mass=TOUCH.mass,
         resolution=TOUCH.resolution, velocity_cutoff_hz=30.0,
     )  # fmt: skip
     stylus.velocity[0] = speed

@@ -22,8 +22,8 @@ from palpo.studies.hapco_haptic_trials import (
     MODULI,
     STEPS,
     TREMBLE,
-    Step,
-    Trial,
+    HapticStep,
+    HapticTrial,
     hand_path,
     hand_positions,
     largest_jump,
@@ -135,7 +135,7 @@ def test_the_hand_goes_as_deep_as_it_is_told():
 @pytest.fixture(scope="module")
 def trial():
     """Step 5 at 16 contacts on a path cut short after it has pressed, and both of its forces."""
-    found, path = Trial(STEPS[4], 16, MODULI[0]), hand_path(0.006)[:2000]
+    found, path = HapticTrial(STEPS[4], 16, MODULI[0]), hand_path(0.006)[:2000]
     return found, path, found.ours(path), found.thesis(path)
 
 
@@ -162,9 +162,9 @@ def test_the_hand_s_way_is_found_again_from_the_forces(trial):
 
 
 def test_no_force_is_more_than_the_device_has():
-    violent = Step("x", 1e-2, 1.0, 0.3, 100.0)
+    violent = HapticStep("x", 1e-2, 1.0, 0.3, 100.0)
     path = hand_path(0.06)[:1900]
-    trial = Trial(violent, 16, 900.0)
+    trial = HapticTrial(violent, 16, 900.0)
     for forces in (trial.ours(path), trial.thesis(path)):
         assert 0.99 * DEVICE.max_force < peak(forces) <= DEVICE.max_force * (1.0 + 1e-12)
 

@@ -27,7 +27,7 @@ from palpo.studies.hapco_benches import (
 from palpo.studies.hapco_solvers import (
     OURS,
     Recorded,
-    Step,
+    SolverStep,
     printed_trial,
     record,
     reference,
@@ -123,7 +123,7 @@ def _problem(w: np.ndarray, b: np.ndarray, mu: float = 0.5) -> ContactProblem:
 def test_one_step_visits_converge_below_the_largest_factor_and_not_above(share):
     """One sticking contact of W = diag(1, 2, 4): rho lmax(W_aa) < 2, as successive over-relaxation."""
     problem = _problem(np.diag([1.0, 2.0, 4.0]) * 1e-3, np.array([-1e-3, 0.0, 1e-5]), 5.0)
-    step = Step(1, problem, find_solver("best").solve(problem, Stop(1e-12)))
+    step = SolverStep(1, problem, find_solver("best").solve(problem, Stop(1e-12)))
     assert step.rho_min == pytest.approx(250.0)
     assert step.largest_factor == pytest.approx(2.0)
     result = find_solver("GB").solve(problem, Stop(1e-10, 2000), factor=share * step.largest_factor)
@@ -133,7 +133,7 @@ def test_one_step_visits_converge_below_the_largest_factor_and_not_above(share):
 def test_contacts_that_do_not_bear_do_not_bound_the_factor():
     w = np.diag([1.0, 1.0, 1.0, 8.0, 8.0, 8.0]) * 1e-3
     problem = _problem(w, np.array([-1e-3, 0.0, 0.0, 1e-3, 0.0, 0.0]))
-    step = Step(1, problem, find_solver("best").solve(problem, Stop(1e-12)))
+    step = SolverStep(1, problem, find_solver("best").solve(problem, Stop(1e-12)))
     assert step.largest_factor == pytest.approx(16.0)
 
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from palpo.app.cli.train_distance import Training
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.io import read_network
-from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.systems.snap.connectors.registry import generate
 from palpo.studies import snap_collision
 from palpo.studies.registry import run_study
 

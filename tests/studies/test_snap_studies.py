@@ -14,10 +14,10 @@ from palpo.studies.registry import run_study
 from palpo.studies.snap_accuracy import floor_balance
 from palpo.studies.snap_clusters import noise
 from palpo.studies.snap_frequency import STAGES, models_at, timed
-from palpo.studies.snap_haptic import Trial
+from palpo.studies.snap_haptic import SnapTrial
 from palpo.studies.snap_models import (
     MODELS,
-    Case,
+    ModelCase,
     build,
     case_of,
     exact_distance,
@@ -27,7 +27,7 @@ from palpo.studies.snap_models import (
 
 
 @pytest.fixture(scope="module")
-def case() -> Case:
+def case() -> ModelCase:
     return case_of("two-prong")
 
 
@@ -59,7 +59,7 @@ def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
     assert len(lines) == 1 + len(models_at("coarse"))
 
 
-def test_a_timed_insertion_is_the_insertion_to_the_bit(case: Case):
+def test_a_timed_insertion_is_the_insertion_to_the_bit(case: ModelCase):
     path = path_of(case.connector, 1e-3, rest=0.0)
     field = exact_distance(case.connector)
     watched, plain = (build(case, MODELS[3], field) for _ in range(2))
@@ -76,7 +76,7 @@ def test_the_whole_model_at_the_usual_step_feels_as_at_half_of_it(tmp_path: Path
     assert verdict["E identified from displacements with 10% noise"].holds
 
 
-def test_the_floor_bears_contact_and_inertia_exactly_where_segments_are_unreduced(case: Case):
+def test_the_floor_bears_contact_and_inertia_exactly_where_segments_are_unreduced(case: ModelCase):
     row = floor_balance(case, MODELS[2])
     # through 300 steps of a body whose inverse is good to 1e-13
     assert row["error_over_contact"] < 1e-9
@@ -112,6 +112,6 @@ def test_noise_is_that_of_white_noise_on_a_parabola():
 
 def test_the_model_off_line_takes_a_scenes_substeps_as_the_servo_does():
     """Its target goes evenly within a tick, and the hand feels the tick's mean: to roundings of the scale."""
-    row = Trial(load_scene("snap-buckle", []), Silent()).row("snap-buckle")
+    row = SnapTrial(load_scene("snap-buckle", []), Silent()).row("snap-buckle")
     assert row["peak_N"] == pytest.approx(row["along_peak_N"], rel=1e-9)
     assert row["drop_N"] == pytest.approx(row["along_drop_N"], rel=1e-9)

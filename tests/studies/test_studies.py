@@ -13,11 +13,11 @@ from rich.console import Console
 from palpo.studies import claims
 from palpo.studies.claims import Claim, Reported, Skipped, at_least, at_most, close_to
 from palpo.studies.force_errors import averaged, below, compare, rest_and_motion
-from palpo.studies.multirate_cases import LANDING_CASE, Case
+from palpo.studies.multirate_cases import LANDING_CASE, MultirateCase
 from palpo.studies.multirate_wire import crosses, edge_distance, face_distance
 from palpo.studies.recording import DATA, data_folder, height_above_axis
 from palpo.studies.registry import ABOUT, STUDIES, run_study
-from palpo.studies.runs import Drive, Ledger, legs, scene_path
+from palpo.studies.runs import Ledger, SceneDrive, legs, scene_path
 
 QUIET = Console(quiet=True)
 RNG = np.random.default_rng(7)
@@ -189,7 +189,7 @@ def test_a_force_averaged_over_ticks_keeps_its_impulse() -> None:
 
 
 def test_a_finer_path_of_a_case_goes_through_the_places_of_the_coarser() -> None:
-    for case in (LANDING_CASE, Case("wire", 1.0, 2.0, 700, (), ())):
+    for case in (LANDING_CASE, MultirateCase("wire", 1.0, 2.0, 700, (), ())):
         np.testing.assert_allclose(case.path(4)[::4][: len(case.path())], case.path(), atol=1e-12)
 
 
@@ -205,7 +205,7 @@ def test_compare_says_when_a_run_diverged() -> None:
 @pytest.mark.parametrize("kind", ["krylov", "paper"])
 def test_what_the_tool_feels_the_beam_gets_at_rest(kind: str) -> None:
     """The ledger books the very forces; krylov over every period, the paper's scheme only at rest."""
-    with Drive("beams", kind=kind) as run:
+    with SceneDrive("beams", kind=kind) as run:
         ledger = Ledger(run)
         path = scene_path(run.spec, 2.0)[:1100]
         run.go(path)

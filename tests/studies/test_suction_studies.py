@@ -10,7 +10,7 @@ from rich.console import Console
 
 from palpo.benchmarks.suction import MESHES, suction
 from palpo.physics.mesh.cups import CUPS
-from palpo.physics.suction.roughness import Surface
+from palpo.physics.suction.roughness import RoughSurface
 from palpo.studies import suction_active, suction_mass, suction_measured
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
@@ -80,7 +80,7 @@ def test_a_trace_keeps_every_step_of_the_path_and_the_weight_of_a_hanging_cube()
 
 def test_a_pumped_cup_holds_more_under_stronger_suction() -> None:
     forces = [
-        suction_active.detach_force(suction_active.pull(76, suction_active.Pull("A20", pressure, True)))
+        suction_active.detach_force(suction_active.pull(76, suction_active.ActivePull("A20", pressure, True)))
         for pressure in (-5e3, -20e3)
     ]
     assert 2.0 * forces[0] < forces[1]
@@ -126,7 +126,7 @@ def test_suction_reaches_out_under_a_rim_to_the_lip_that_makers_forces_count_fro
         suction_measured.pumped_force(
             shape, modulus, suction_measured.ON_STEEL, suction_measured.PUMPED, wall
         )
-        for wall in (None, Surface(1e-7, 5e-6), Surface(2e-6, 1e-4))
+        for wall in (None, RoughSurface(1e-7, 5e-6), RoughSurface(2e-6, 1e-4))
     ]
     opening = suction_measured.PUMPED * np.pi * shape.inner**2
     lip = suction_measured.PUMPED * np.pi * (shape.inner + shape.rim) ** 2

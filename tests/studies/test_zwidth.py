@@ -10,7 +10,7 @@ from rich.console import Console
 from palpo.haptics.device_spec import TOUCH
 from palpo.studies.registry import run_study
 from palpo.studies.sampled_wall import IdealDevice, closed_loop, decays, exact_boundary, passivity_bound
-from palpo.studies.zwidth_loops import REST, Loop, largest_stable
+from palpo.studies.zwidth_loops import REST, ClosedLoop, largest_stable
 
 DEVICES = [
     IdealDevice(0.045, 4.0, 1e-3),
@@ -91,7 +91,7 @@ def test_the_search_finds_an_edge_to_its_resolution_and_stops_before_an_island()
 
 @pytest.mark.parametrize("held", [True, False], ids=["in the hand", "let go"])
 def test_the_default_coupling_rests_where_a_hundredfold_one_swings(held: bool):
-    loop = Loop(TOUCH, held)
+    loop = ClosedLoop(TOUCH, held)
     assert loop.rests(500.0, 1.0)
     wild = loop.rows(50e3, 1.0, 0.1)
     # no limit, fade or stop may have hidden the swing
@@ -102,7 +102,7 @@ def test_the_default_coupling_rests_where_a_hundredfold_one_swings(held: bool):
 
 def test_a_pressed_wall_feels_the_press():
     """In equilibrium the wall carries the press less what dry friction may still hold."""
-    loop = Loop(TOUCH, held=False)
+    loop = ClosedLoop(TOUCH, held=False)
     force = loop.tail(loop.rows(2000.0, 1.0, 0.0), "sent_y").mean()
     assert abs(force - 1.0) <= TOUCH.friction
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import spsolve
 
-from palpo.physics.errors import InputError
-from palpo.physics.fem.axisymmetric import Solid, enclosed
+from palpo.physics.fem.axisymmetric import SolidOfRevolution, enclosed
 from palpo.physics.mesh.cups import CUPS, meridian
+from palpo.physics.numerics.errors import InputError
 
 INNER, OUTER, LENGTH = 0.01, 0.02, 0.006
 E, NU = 1e5, 0.4
@@ -32,7 +32,7 @@ def tube(across, bulge=0.0):
             elements.append([node(*at) for at in corners])
     inside = [number[0, j] for j in range(5)]
     top = np.array([number[i, 4] for i in range(2 * across + 1)])
-    return Solid(np.array(nodes), np.array(elements), E, NU), np.array(inside), top
+    return SolidOfRevolution(np.array(nodes), np.array(elements), E, NU), np.array(inside), top
 
 
 def test_forces_are_the_energys_derivative_and_the_tangent_theirs():
@@ -102,7 +102,7 @@ def test_the_enclosed_volume_has_the_derivatives_that_it_says(until):
 def test_a_cups_section_encloses_its_cavity_and_stands_on_its_rim(name):
     design = CUPS[name]
     shape, section = design.shape, meridian(design.shape)
-    solid = Solid(section.nodes, section.elements, design.youngs_modulus, 0.42)
+    solid = SolidOfRevolution(section.nodes, section.elements, design.youngs_modulus, 0.42)
     volume = enclosed(section.nodes, section.curve, section.border).volume
     if shape.profile == "straight":
         wanted = math.pi * shape.height / 3 * (shape.inner**2 + shape.inner * shape.top + shape.top**2)
@@ -121,6 +121,6 @@ def test_lobes_and_bad_materials_are_refused_in_words():
         meridian(CUPS["asymmetric"].shape)
     section = meridian(CUPS["small"].shape)
     with pytest.raises(InputError, match=r"nu = 0\.5"):
-        Solid(section.nodes, section.elements, 1e5, 0.5)
+        SolidOfRevolution(section.nodes, section.elements, 1e5, 0.5)
     with pytest.raises(InputError, match="inside out"):
-        Solid(section.nodes * [1, -1], section.elements, 1e5, 0.4)
+        SolidOfRevolution(section.nodes * [1, -1], section.elements, 1e5, 0.4)

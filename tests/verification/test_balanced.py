@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import scipy.linalg as sl
 
-from palpo.physics.dynamics.passive_midpoint import LinearBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.balanced import GRAMIAN_DAMPING, balanced, gramian_damping, gramians
-from palpo.physics.reduction.craig_bampton import craig_bampton
 from palpo.physics.reduction.error_norm import error_norm
 from palpo.physics.reduction.linear_model import linear_model, vibration_modes
-from palpo.physics.reduction.modal import modal
+from palpo.studies.reference.craig_bampton import craig_bampton
+from palpo.studies.reference.modal import modal
+from palpo.studies.reference.passive_midpoint import LinearBody
 
 MESH = generate.block((0.02, 0.004, 0.008), (6, 2, 2))
 CLAMPED = np.flatnonzero(MESH.nodes[:, 0] < -0.00999)

@@ -6,11 +6,11 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.chain_body import BeamBody
 from palpo.physics.bodies.chain_models import beam_model
-from palpo.physics.errors import InputError
 from palpo.physics.fem.beam import Section, circular_section
 from palpo.physics.fem.material import Material
-from palpo.physics.math3 import rotate_by
 from palpo.physics.mesh.beam import BeamLine
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.math3 import rotate_by
 
 LENGTH, RADIUS, LOAD = 0.3, 0.02, 1e-3
 STEEL = Material(youngs_modulus=2e11, poisson_ratio=0.3, density=7800.0)

@@ -9,9 +9,9 @@ from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.border_growth import border_growth
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.detection import CavityDetector
 from palpo.physics.suction.gaps import make_gaps, measure, target
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.suction.volume import volume_gradient
@@ -29,7 +29,7 @@ class Found:
     """The one cavity of the small cup, bent so that its rim is not level, over a plane."""
 
     def __init__(self):
-        self.detector, self.pairer = Detector(SURFACE, LIMITS), Pairer(SURFACE, PLANE)
+        self.detector, self.pairer = CavityDetector(SURFACE, LIMITS), Pairer(SURFACE, PLANE)
         r = np.hypot(SURFACE.vertices[:, 0], SURFACE.vertices[:, 2])
         # its rim slopes by a third, and its border is no circle
         self.x = SURFACE.vertices + np.outer(0.5 * SURFACE.vertices[:, 0] ** 2 - r / 3, [0, 1, 0])
@@ -101,7 +101,7 @@ def hanging(suction_pa, lift, seconds, speed=0.01):
         [CupSpec(body)],
         FixedSide(slab(0.2, 1, 0.02)),
         thresholds(1e-4, 5e-4, 2e-3),
-        Air(largest=102e3),
+        OutsideAir(largest=102e3),
         0.01,
         gauge=0.0,
     )

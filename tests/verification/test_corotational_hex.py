@@ -5,11 +5,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.corotational_body import CorotationalBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.numerics.errors import InputError
 
 SOFT = Material(youngs_modulus=2e4, poisson_ratio=0.35, density=1000.0)
 SIZE = (0.1, 0.08, 0.06)

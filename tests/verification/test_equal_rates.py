@@ -5,7 +5,7 @@ import pytest
 
 from palpo.physics.systems.multirate.krylov import Krylov
 from palpo.physics.systems.multirate.reduced.tet_reduction import TetReduction
-from palpo.studies.runs import Drive
+from palpo.studies.runs import SceneDrive
 from tests.verification.small_scenes import BALL_ON_BLOCK, lock_step, resting, straight
 
 ABOVE, PRESSED = (0.003, 0.0088, -0.002), (0.003, 0.0068, -0.002)
@@ -41,7 +41,7 @@ def test_two_equal_steps_have_one_factor_that_is_made_once(solver, monkeypatch):
 def test_a_run_whose_low_step_breaks_down_keeps_the_ticks_made_before_and_says_why(before, tmp_path):
     scene = tmp_path / "ball.toml"
     scene.write_text(BALL_ON_BLOCK)
-    with Drive(str(scene)) as run:
+    with SceneDrive(str(scene)) as run:
         low, made = run.lock.low, before * run.lock.ratio
         steps = [0]
         prepare = low.begin

@@ -6,7 +6,7 @@ import pytest
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.facet_distance import facet_distance
 from palpo.physics.collision.surface_points import border_of, edge_points
-from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.systems.snap.connectors.registry import generate
 
 REACH = 2e-3
 

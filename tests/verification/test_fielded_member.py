@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.physics.engine.contract import ADOPT, BEGIN, DELASSUS, FIELD, FREE
+from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FIELD, FREE
 from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
 from palpo.physics.systems.multirate.scene import Scene

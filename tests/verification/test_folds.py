@@ -7,7 +7,7 @@ import pytest
 
 from palpo.app.systems.suction.build import build
 from palpo.config.load import parse_scene
-from palpo.physics.engine.contacts import make_contacts
+from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
 from palpo.physics.mesh.hex_cups import GRIDS as HEX_GRIDS

@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from palpo.physics.contact.problem import Stop
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.flow import slot_conductance
-from palpo.physics.suction.gas import Air, held_amount, leak, pressure_root
+from palpo.physics.suction.gas import OutsideAir, held_amount, leak, pressure_root
 from tests.contact.pressure_problem import PressureProblem, PressureResult, solve
 
 ATMOSPHERE = 101325.0
-LOOSE = Air(largest=math.inf)
+LOOSE = OutsideAir(largest=math.inf)
 AREA, LENGTH, MASS = 1e-3, 0.02, 0.05
 
 
-def balance(compliance: float, volume: float, n: float, air: Air = LOOSE) -> PressureResult:
+def balance(compliance: float, volume: float, n: float, air: OutsideAir = LOOSE) -> PressureResult:
     """One cavity by itself: V = volume + compliance (p - P_atm)."""
     return solve(
         PressureProblem(
@@ -57,7 +57,7 @@ def test_a_cavity_at_rest_reads_the_atmosphere(volume, compliance):
 
 @given(st.floats(-5e-6, 2e-5), st.floats(1e-10, 1e-8), st.floats(1.001, 1.5))
 def test_air_leaves_only_at_the_largest_pressure_and_what_stays_fills_the_volume(volume, compliance, ratio):
-    air = Air(largest=ratio * ATMOSPHERE)
+    air = OutsideAir(largest=ratio * ATMOSPHERE)
     n = air.amount(ATMOSPHERE, 5e-6)
     result = balance(compliance, volume, n, air)
     assert result.converged
@@ -135,7 +135,7 @@ def test_a_cavity_between_two_free_pistons_leaves_their_momentum_alone():
 
 @pytest.mark.parametrize("p", [0.5e5, 0.99e5, 1.3e5])
 def test_a_leak_follows_laminar_flow_through_the_slot_and_never_passes_the_atmosphere(p):
-    air, volume = Air(largest=1.4e5), 5e-6
+    air, volume = OutsideAir(largest=1.4e5), 5e-6
     g = slot_conductance(0.1, 2e-5, 4e-3, air.atmosphere, air.rt)
     n = air.amount(p, volume)
 
@@ -155,10 +155,10 @@ def test_a_leak_follows_laminar_flow_through_the_slot_and_never_passes_the_atmos
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Air(largest=1e5), "largest pressure"),
-        (lambda: Air(largest=math.nan), "largest pressure"),
-        (lambda: Air(largest=2e5, atmosphere=-1.0), "atmosphere"),
-        (lambda: Air(largest=2e5, temperature=math.inf), "temperature"),
+        (lambda: OutsideAir(largest=1e5), "largest pressure"),
+        (lambda: OutsideAir(largest=math.nan), "largest pressure"),
+        (lambda: OutsideAir(largest=2e5, atmosphere=-1.0), "atmosphere"),
+        (lambda: OutsideAir(largest=2e5, temperature=math.inf), "temperature"),
         (lambda: LOOSE.amount(1e5, -1e-6), "positive"),
         (lambda: LOOSE.amount(1e5, math.nan), "positive"),
     ],

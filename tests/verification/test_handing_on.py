@@ -5,7 +5,7 @@ import pytest
 
 from palpo.physics.systems.multirate.krylov import Krylov
 from palpo.physics.systems.multirate.lock_step import LockStep
-from palpo.studies.runs import Drive, scene_path
+from palpo.studies.runs import SceneDrive, scene_path
 from tests.verification.small_scenes import small_scene
 from tests.verification.test_shut_air import FREE_BLOCK
 
@@ -69,7 +69,7 @@ def test_without_contact_a_frame_handed_on_is_where_its_own_ticks_would_bring_it
 def test_a_cup_lifts_a_soft_body_however_the_lateness_of_frames_changes(durations):
     """Gripped, its centre goes where the hand goes, but for the spring of the hold: what is let go stays
     behind by the whole way."""
-    with Drive("mixed-cup", ("rates.low_hz=100",), durations=durations) as run:
+    with SceneDrive("mixed-cup", ("rates.low_hz=100",), durations=durations) as run:
         names, members = run.lock.scene.names, run.lock.scene.members
         body = next(m.body for m in members if names[m.number] == "cylinder")
         path = scene_path(run.spec, 3.0)
@@ -89,7 +89,7 @@ def test_where_air_holds_bodies_no_tick_is_made_again_however_late_a_frame_is(la
     still ended a run with numbers that are none."""
     again = []
     monkeypatch.setattr(Krylov, "_made_again", lambda low, start, until: again.append((start, until)))
-    with Drive("mixed-cup", ("rates.low_hz=100",), durations=(0.5, late)) as run:
+    with SceneDrive("mixed-cup", ("rates.low_hz=100",), durations=(0.5, late)) as run:
         run.go(scene_path(run.spec)[:900])
         waited = run.lock.tick - run.lock.made
     assert (waited > 0) == (late > 15.0)  # periods of the patience
@@ -98,7 +98,7 @@ def test_where_air_holds_bodies_no_tick_is_made_again_however_late_a_frame_is(la
 
 def test_a_frame_counts_as_taken_once_a_tick_on_it_has_ended():
     """A servo that is preempted in the tick that takes a frame has told nothing of it so far."""
-    with Drive("mixed-cup", ("rates.low_hz=100",)) as run:
+    with SceneDrive("mixed-cup", ("rates.low_hz=100",)) as run:
         run.go(scene_path(run.spec)[:45])
         low, log = run.lock.low, run.lock.high.link.models
         assert low.adopted()

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
-from palpo.physics.bodies.large_strain import LargeStrainBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import Stop
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import FIXED, MOBILE, Interaction
+from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
+from palpo.studies.reference.interaction import FIXED, MOBILE, Interaction
+from palpo.studies.reference.large_strain import LargeStrainBody
 from tests.verification.hapco_bench import BELOW, STIFF, TISSUE, bodies, bottom, meshes, side
 
 EXACT = Stop(1e-12, 100000)

@@ -10,9 +10,9 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
 from palpo.physics.exchange.buffer import acquire, reader_slot
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import WAITING
-from palpo.physics.gains import Gains
 from palpo.physics.systems.hapco import tick as one_rate
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLock, make_multirate

@@ -17,11 +17,11 @@ from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.contact.tangents import ForceTangents
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import WAITING
 from palpo.physics.mesh.generate import hex_block
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco import tick as one_rate
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLock
@@ -50,9 +50,9 @@ def bodies():
     )
 
 
-def setup(mu):
-    """What both servos are made from."""
-    detection = Detection(side(bodies()[0].mesh, 1, -1.0), edges=False)
+def setup(mu, vertices=slice(None)):
+    """What both servos are made from; `vertices` of the plate's touch."""
+    detection = Detection(side(bodies()[0].mesh, 1, -1.0)[vertices], edges=False)
     return *bodies(), detection, Hold(), default_settings(mu, TOLERANCE, 100000)
 
 
@@ -86,9 +86,9 @@ def full(mu, rows=PATH):
     return np.array([lead(state, lambda: one_rate.tick(data), p) for p in straight(*rows)[0]])
 
 
-def followed(mu, ratio, points):
+def followed(mu, ratio, points, vertices=slice(None)):
     """Force along the tangents (n, 3), and both sides."""
-    m, low = make_tangent(*setup(mu), ratio=ratio)
+    m, low = make_tangent(*setup(mu, vertices), ratio=ratio)
     data, rows, ahead = tick_data(m), [], iter(points)
     ContactLock(low, ratio).advance(
         len(points), lambda n: rows.extend(lead(m.servo, lambda: tick(data), next(ahead)) for _ in range(n))
@@ -183,13 +183,16 @@ def test_a_matrix_that_no_bodies_have_is_refused():
         ForceTangents(w, np.ones((6, 1)), np.ones(6), np.full(2, STICK), np.full(2, 0.3))
 
 
-def test_what_sticks_is_followed_exactly():
+@pytest.mark.parametrize("vertices", [slice(None), slice(24, 25)], ids=["all", "one"])
+def test_what_sticks_is_followed_exactly(vertices):
     """With friction that nothing overcomes the forces are linear in the pose: the tangent gives what the slow
-    loop then finds there, to the solver's tolerance."""
+    loop then finds there, to the solver's tolerance. Of one contact alone, too."""
     rest = np.tile(bodies()[0].centre - np.array([0.0, DEPTH, 0.0]), (200, 1))
     down = straight(ABOVE, DOWN)[0]
     moved = rest + np.array([2e-4, -1e-4, 1e-4])
-    force = followed(5.0, 20, np.concatenate([down, rest, moved]))[0]
+    force, m, _ = followed(5.0, 20, np.concatenate([down, rest, moved]), vertices)
+    bearing = m.servo.port.status["contacts"][0]
+    assert bearing == 1 if vertices.stop else bearing > 30
     first = len(down) + len(rest)
     assert np.linalg.norm(force[first] - force[first - 1]) > 0.03 * np.linalg.norm(force[first])
     np.testing.assert_allclose(force[first], force[-1], atol=1e-6 * np.linalg.norm(force[-1]))

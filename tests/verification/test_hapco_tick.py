@@ -10,13 +10,12 @@ from numba.core.runtime import _nrt_python, rtsys
 from numpy.lib.recfunctions import structured_to_unstructured as numbers
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK, SOLVE_DIVERGED, STATUS, SWEEPS_SPENT, TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import (
@@ -29,11 +28,12 @@ from palpo.physics.exchange.quasistatic_frame import (
     publish_settings,
 )
 from palpo.physics.fem.material import Material
-from palpo.physics.gains import Gains
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.physics.systems.hapco.servo import Hold, default_settings, hapco_tick, make_servo, tick_data
 from palpo.physics.systems.hapco.tick import run_ticks, tick, whole_matrix
+from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
+from palpo.studies.reference.interaction import Interaction
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
 
 EVERY = math.inf

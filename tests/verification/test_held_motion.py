@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from palpo.physics.bodies.held_motion import add_held, move_held, speed_and_change, spread
-from palpo.physics.bodies.rigid_handle import Handle
+from palpo.physics.bodies.rigid_handle import RigidHandle
 
 rng = np.random.default_rng(2)
 N, HELD = 12, np.array([1, 4, 5, 9], np.int32)
@@ -33,7 +33,7 @@ def test_held_nodes_move_with_the_handle_and_free_ones_by_themselves():
 
 def test_the_mass_on_a_handle_has_the_energy_of_its_nodes_and_of_itself_and_its_wrench_their_power():
     inertia = np.diag([1.0, 2.0, 2.5])
-    handle = Handle(HELD, X, 0.7, inertia)
+    handle = RigidHandle(HELD, X, 0.7, inertia)
     mass, wrench, force = handle.own_mass(), np.zeros(6), rng.standard_normal((N, 3))
     add_held(HELD, X, PLACE, MASS, force, mass, wrench)
     v = as_one(W)

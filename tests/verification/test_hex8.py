@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem import hex8
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import assemble, node_volumes, rest_stiffness
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
+from palpo.physics.numerics.errors import InputError
 
 pytestmark = pytest.mark.portable
 

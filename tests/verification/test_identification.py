@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import spsolve
 
-from palpo.physics.errors import InputError
-from palpo.physics.fem.identification import friction, youngs_modulus
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
-from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors.registry import generate
+from palpo.studies.reference.identification import friction, youngs_modulus
 
 E = 164.76e6
 NOISE = 0.1e-3

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse.linalg as sla
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.body import Body, Factor
+from palpo.physics.bodies.body import Factor, SteppedBody
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
 from palpo.physics.bodies.tet_body import TetBody
 from palpo.physics.fem.material import Material
@@ -45,12 +45,12 @@ BODIES = [
 ]
 
 
-def step(body: Body, h: float, f: np.ndarray | None = None) -> None:
+def step(body: SteppedBody, h: float, f: np.ndarray | None = None) -> None:
     body.linearise()
     body.advance(body.free_velocity(body.factor(h), h, f), h)
 
 
-def shake(body: Body, size: float, seed: int = 0) -> None:
+def shake(body: SteppedBody, size: float, seed: int = 0) -> None:
     """Random velocities [m/s] of the nodes; frames turn by the same per element length."""
     v = size * np.random.default_rng(seed).standard_normal(body.n_dof)
     if not isinstance(body, TetBody):
@@ -61,7 +61,7 @@ def shake(body: Body, size: float, seed: int = 0) -> None:
 @pytest.mark.parametrize(("make", "mass"), BODIES)
 def test_every_body_keeps_the_protocol(make, mass):
     body = make(False, mass_matrix=mass)
-    assert isinstance(body, Body)
+    assert isinstance(body, SteppedBody)
     assert isinstance(body.factor(1e-3), Factor)
     assert body.floating
     assert not body.invalid()

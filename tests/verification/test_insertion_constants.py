@@ -7,8 +7,8 @@ import pytest
 
 from palpo.app.cli.identify import measured_curve
 from palpo.app.cli.refusal import Refusal
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.connectors.hooked_beam import drag_over_lift
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors.hooked_beam import drag_over_lift
 from palpo.physics.systems.snap.identification import SIGMAS, beside, insertion_constants
 from palpo.physics.systems.snap.travel import push_in
 from palpo.studies.snap_models import case_of, exact_distance

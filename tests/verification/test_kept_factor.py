@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies import held_factor, renewed_beside
 from palpo.physics.bodies.held_body import HeldBody
-from palpo.physics.bodies.renewal import Renewal, rest_from_work
+from palpo.physics.bodies.renewal import FactorRenewal, rest_from_work
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.systems.suction.renewals import early
@@ -259,8 +259,10 @@ def test_a_motion_does_not_depend_on_when_a_factor_beside_it_is_done(monkeypatch
     """At once, or so late that the step has to wait, with all that the body forgets meanwhile."""
     at_once, later = late(monkeypatch), late(monkeypatch)
     wanted = twisted_on(at_once, 30, rest_from_work)
-    make, made = Renewal._make, []
-    monkeypatch.setattr(Renewal, "_make", lambda renewal: (sleep(0.03), made.append(1), make(renewal))[2])
+    make, made = FactorRenewal._make, []
+    monkeypatch.setattr(
+        FactorRenewal, "_make", lambda renewal: (sleep(0.03), made.append(1), make(renewal))[2]
+    )
     found = twisted_on(later, 30, lambda: later._blocks.fill(np.nan))
     assert len(made) > 3, "or the test shows nothing"
     np.testing.assert_array_equal(found, wanted)
@@ -286,10 +288,10 @@ def test_a_body_that_turns_on_past_what_contacts_bear_awaits_its_factor(monkeypa
 def test_what_a_factor_beside_the_steps_meets_is_raised_in_the_step_that_takes_it(monkeypatch):
     body = late(monkeypatch, delay=3)
 
-    def lose(renewal: Renewal) -> None:
+    def lose(renewal: FactorRenewal) -> None:
         raise FloatingPointError("the system matrix lost its positive pivot")
 
-    monkeypatch.setattr(Renewal, "_make", lose)
+    monkeypatch.setattr(FactorRenewal, "_make", lose)
     with pytest.raises(FloatingPointError, match="positive pivot"):
         twisted_on(body, 60)
 
@@ -297,8 +299,8 @@ def test_what_a_factor_beside_the_steps_meets_is_raised_in_the_step_that_takes_i
 def test_a_body_at_rest_has_one_factor_made_beside_its_steps_and_no_more(monkeypatch):
     """The first has no compliance; to turn again as little as rounding is no reason for another."""
     body, begun = late(monkeypatch), []
-    make = Renewal._make
-    monkeypatch.setattr(Renewal, "_make", lambda renewal: begun.append(1) or make(renewal))
+    make = FactorRenewal._make
+    monkeypatch.setattr(FactorRenewal, "_make", lambda renewal: begun.append(1) or make(renewal))
     for _ in range(30):
         assert body.handle is not None
         body.handle.drive(body.handle.position)

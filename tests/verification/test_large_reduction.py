@@ -12,7 +12,7 @@ from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import rigid_motions
 from palpo.physics.systems.multirate.reduced.large_reduction import PATCHES, ROUGH, LargeReduction, between
 from palpo.physics.systems.multirate.reduced.members import TetMember
-from palpo.studies.runs import Drive, legs
+from palpo.studies.runs import SceneDrive, legs
 
 ALPHA, BETA = 2.0, 8e-3
 SHIFTS = [1e-3, 1e-1]
@@ -159,9 +159,9 @@ def test_a_liver_pressed_and_stroked_feels_as_with_everything_at_1_khz() -> None
         (0.3, -0.032, 0.0668, 0.0),
     )
     mesh = "bodies.liver.geometry.spacing=12.5 mm"
-    with Drive("organ", [mesh], "monolithic") as exact:
+    with SceneDrive("organ", [mesh], "monolithic") as exact:
         exact.go(path)
-    with Drive("organ", [mesh, 'bodies.liver.solver="multigrid"']) as ours:
+    with SceneDrive("organ", [mesh, 'bodies.liver.solver="multigrid"']) as ours:
         assert isinstance(ours.lock.scene.members[0].body, LargeTetBody)
         ours.go(path)
     force, reference = ours.trace["force"], exact.trace["force"]

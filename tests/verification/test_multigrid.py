@@ -7,13 +7,13 @@ import scipy.sparse.linalg as sla
 
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.kernels import Preconditioner, cycle
 from palpo.physics.fem.multigrid.lattice import coarsened
 from palpo.physics.fem.multigrid.solver import LANES, MultigridFactor
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.liver import liver
+from palpo.physics.numerics.errors import InputError
 
 ALPHA, BETA = 2.0, 8e-3
 STEPS = (1e-3, 1e-2, 1e-1)

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.bodies.admittance import make_plug, plug_advance, plug_energy, plug_free
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.dynamics.admittance import make_plug, plug_advance, plug_energy, plug_free
-from palpo.physics.dynamics.passive_midpoint import CorotationalMidpoint, LinearBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
+from palpo.physics.numerics.errors import InputError
+from palpo.studies.reference.passive_midpoint import CorotationalMidpoint, LinearBody
 
 NONE = np.zeros(6)
 MASS = np.array([0.5, 0.5, 0.5, 1e-3, 2e-3, 3e-3])

@@ -57,7 +57,7 @@ def test_the_stiffness_between_single_freedoms_is_that_of_their_columns():
     unit[nodes, :, np.arange(len(nodes))] = axes
     unit = unit.reshape(body.n_dof, -1)
     pulled = np.empty_like(unit)
-    multiply(body.neighbours, blocks, unit, pulled)
+    multiply(body.neighbours, blocks, unit, pulled, 0, unit.shape[1])
     exact, found = unit.T @ pulled, stiffness_of(body.neighbours, blocks, nodes, axes)
     np.testing.assert_allclose(found, exact, atol=1e-12 * np.abs(exact).max())
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.flow import VISCOSITY
 from palpo.physics.suction.gas import leak
-from palpo.physics.suction.network import OUTSIDE, Line, Network, Pump, PumpedCups, pipe_conductance
+from palpo.physics.suction.network import OUTSIDE, Network, NodePump, Pipe, PumpedCups, pipe_conductance
 
 ATMOSPHERE, RT = 101325.0, 2437.0
 
@@ -26,7 +26,7 @@ def errors(make, seconds, exact):
 
 
 def test_a_pumped_volume_falls_exponentially_to_what_the_pump_reaches():
-    volume, pump = 2e-5, Pump(0, 1.4e-4, 20e3)
+    volume, pump = 2e-5, NodePump(0, 1.4e-4, 20e3)
     seconds = 0.2
     exact = pump.lowest + (ATMOSPHERE - pump.lowest) * math.exp(-pump.speed * seconds / volume)
     found = errors(lambda: Network([volume], [], [pump]), seconds, exact)
@@ -40,7 +40,7 @@ def test_a_leaking_volume_fills_by_the_leak_s_own_law():
     volume, g = 4e-6, 3e-11
 
     def emptied():
-        network = Network([volume], [Line(0, OUTSIDE, g)])
+        network = Network([volume], [Pipe(0, OUTSIDE, g)])
         network.held[:] = 40e3 * volume
         return network
 
@@ -58,7 +58,7 @@ def test_a_leaking_volume_fills_by_the_leak_s_own_law():
 def test_air_is_neither_made_nor_lost_between_nodes_and_no_pressure_leaves_its_bounds(volume, g, h):
     n = len(volume)
     pairs = [(i, j) for i in range(n) for j in range(i)][:6]
-    network = Network(volume, [Line(i, j, c) for (i, j), c in zip(pairs, g, strict=False)])
+    network = Network(volume, [Pipe(i, j, c) for (i, j), c in zip(pairs, g, strict=False)])
     network.held *= np.linspace(0.05, 1.0, n)
     total, least, most = network.held.sum(), network.pressure.min(), network.pressure.max()
     for _ in range(5):
@@ -70,10 +70,10 @@ def test_air_is_neither_made_nor_lost_between_nodes_and_no_pressure_leaves_its_b
 def test_at_rest_what_leaks_in_is_what_the_pump_takes():
     """Cups on one manifold: the pump's flow curve meets the leaks' at the pressure that all share."""
     line, tight, torn = pipe_conductance(4e-3, 0.5), 1e-12, 2e-10
-    pump = Pump(0, 2e-4, 15e3)
+    pump = NodePump(0, 2e-4, 15e3)
     network = Network(
         [1e-5, 3e-6, 3e-6],
-        [Line(1, 0, line), Line(2, 0, line), Line(OUTSIDE, 1, tight), Line(OUTSIDE, 2, torn)],
+        [Pipe(1, 0, line), Pipe(2, 0, line), Pipe(OUTSIDE, 1, tight), Pipe(OUTSIDE, 2, torn)],
         [pump],
     )
     p = run(network, 50.0, 0.05)
@@ -107,9 +107,9 @@ def test_a_line_conducts_as_hagen_and_poiseuille_say():
     ("make", "said"),
     [
         (lambda: Network([1e-6, 0.0], []), "give each node one above 0"),
-        (lambda: Network([1e-6], [Line(0, 1, 1e-9)]), "two of the nodes 0 to 0"),
-        (lambda: Network([1e-6], [Line(0, OUTSIDE, -1.0)]), "conductance of 0 or more"),
-        (lambda: Network([1e-6], [], [Pump(0, 1e-4, 2e5)]), "pressure below the atmosphere's"),
+        (lambda: Network([1e-6], [Pipe(0, 1, 1e-9)]), "two of the nodes 0 to 0"),
+        (lambda: Network([1e-6], [Pipe(0, OUTSIDE, -1.0)]), "conductance of 0 or more"),
+        (lambda: Network([1e-6], [], [NodePump(0, 1e-4, 2e5)]), "pressure below the atmosphere's"),
         (lambda: pipe_conductance(0.0, 1.0), "diameter = 0.0"),
     ],
 )
@@ -121,7 +121,7 @@ def test_what_is_no_network_is_refused_in_words(make, said):
 def test_a_torn_cup_draws_its_neighbours_up_until_its_valve_is_shut():
     """What the pump takes at the common pressure is what the torn cup's line lets in; shut, nothing is."""
     line, volume = pipe_conductance(2e-3, 0.3), np.array([3e-6, 3e-6])
-    pump = Pump(0, 1e-4, 80e3)
+    pump = NodePump(0, 1e-4, 80e3)
     pumped = PumpedCups.of(2e-5, [line, line], 0.0, pump, ATMOSPHERE)
     pressure = np.full(2, ATMOSPHERE)
 
@@ -144,7 +144,7 @@ def test_a_torn_cup_draws_its_neighbours_up_until_its_valve_is_shut():
 
 
 def test_a_vent_fills_every_cup_whose_valve_is_open():
-    pumped = PumpedCups.of(2e-5, [1e-8, 1e-8], 1e-8, Pump(0, 1e-4, 80e3), ATMOSPHERE)
+    pumped = PumpedCups.of(2e-5, [1e-8, 1e-8], 1e-8, NodePump(0, 1e-4, 80e3), ATMOSPHERE)
     pumped.network.held[0] *= 0.8
     pumped.switch(False, True, [True, False])
     pressure, volume = np.full(2, 0.8 * ATMOSPHERE), np.full(2, 3e-6)
@@ -178,7 +178,7 @@ def moved(pumped, held, walls, h):
 def of_three(volume=2e-5, vent=0.0):
     """Three cups of 4 cm3 on lines as the gripper's, 20 kPa below the atmosphere as the manifold is."""
     line = pipe_conductance(2e-3, 0.3)
-    pumped = PumpedCups.of(volume, [line] * 3, vent, Pump(0, 1e-4, 60e3), ATMOSPHERE)
+    pumped = PumpedCups.of(volume, [line] * 3, vent, NodePump(0, 1e-4, 60e3), ATMOSPHERE)
     pumped.network.held[0] *= 0.8
     return pumped, 0.8 * ATMOSPHERE * np.array([4e-6, 3e-6, 2e-6])
 

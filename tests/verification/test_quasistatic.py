@@ -7,15 +7,15 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.boundary import add_delassus, add_surface_displacement, gather_scratch
-from palpo.physics.bodies.conjugate_gradient import ConjugateGradientBody
-from palpo.physics.bodies.displacement import DisplacementSolver
-from palpo.physics.bodies.increments import IncrementalBody
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.io import read_tet_mesh
+from palpo.physics.numerics.errors import InputError
+from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
+from palpo.studies.reference.displacement import DisplacementSolver
+from palpo.studies.reference.increments import IncrementalBody
 
 pytestmark = pytest.mark.portable
 

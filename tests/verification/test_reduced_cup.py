@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from palpo.app.report.lift_page import as_data, as_mjcf, write_lift
-from palpo.physics.errors import InputError
-from palpo.physics.suction.reduced_cup import GRAVITY, Load, margin, margins, reduce_cup
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.suction.reduced_cup import GRAVITY, HeldLoad, margin, margins, reduce_cup
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +29,20 @@ def test_a_cup_s_force_grows_with_the_pull_and_a_line_tells_it(law):
 
 def test_each_margin_is_what_is_there_over_what_is_asked(law):
     mass = 0.5 * law.limit / GRAVITY
-    plain = margins(law, Load(mass))
+    plain = margins(law, HeldLoad(mass))
     assert plain["pull"] == pytest.approx(2.0)
     assert plain["slip"] == plain["peel"] == plain["lie"] == 1e9
     pressed = float(np.interp(0.5 * law.limit, law.force, law.pressed))
-    once, twice = (margins(law, Load(mass, offset=offset))["peel"] for offset in (1e-3, 2e-3))
+    once, twice = (margins(law, HeldLoad(mass, offset=offset))["peel"] for offset in (1e-3, 2e-3))
     assert once == pytest.approx(2.0 * twice)
     assert once == pytest.approx(0.5 * pressed * law.radius / (0.5 * law.limit * 1e-3))
-    tilted = Load(mass, tilt=0.3, below=0.02)
+    tilted = HeldLoad(mass, tilt=0.3, below=0.02)
     axial = float(np.interp(mass * GRAVITY * math.cos(0.3), law.force, law.pressed))
     assert margins(law, tilted)["slip"] == pytest.approx(law.mu * axial / (mass * GRAVITY * math.sin(0.3)))
     # a cylinder's drop is r^2 / D: half the diameter, half the margin
-    wide, narrow = (margins(law, Load(mass, diameter=d))["lie"] for d in (0.8, 0.4))
+    wide, narrow = (margins(law, HeldLoad(mass, diameter=d))["lie"] for d in (0.8, 0.4))
     assert wide == pytest.approx(2.0 * narrow)
-    assert margin(law, Load(2.0 * mass * 1.01))[1] in ("pull", "leak")
+    assert margin(law, HeldLoad(2.0 * mass * 1.01))[1] in ("pull", "leak")
 
 
 def test_an_unknown_cup_and_a_push_of_nothing_are_refused():
@@ -55,7 +55,7 @@ def test_an_unknown_cup_and_a_push_of_nothing_are_refused():
 
 
 def test_the_page_has_the_map_the_law_and_the_tendon(law, tmp_path):
-    page = write_lift(tmp_path, law, Load(0.05, rms=1e-6))
+    page = write_lift(tmp_path, law, HeldLoad(0.05, rms=1e-6))
     text = page.read_text("utf-8")
     assert "data:image/png;base64," in text and "decides" in text
     data = json.loads((tmp_path / "cup.json").read_text("utf-8"))
@@ -135,7 +135,7 @@ def lifted_in_drake(folder, law, mass):
 
 def test_a_lift_replayed_in_drake_holds_what_the_law_holds(law, tmp_path):
     pytest.importorskip("pydrake")
-    write_lift(tmp_path, law, Load(0.05, rms=1e-6))
+    write_lift(tmp_path, law, HeldLoad(0.05, rms=1e-6))
     height, holds = lifted_in_drake(tmp_path, law, 0.8 * law.limit / GRAVITY)
     at = float(np.interp(0.8 * law.limit, law.force, law.pull))
     assert holds and height == pytest.approx(0.06 - at, abs=2 * law.misfit * law.pull[-1] + 5e-4)

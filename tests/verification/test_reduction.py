@@ -48,11 +48,11 @@ def test_the_product_by_blocks_is_the_matrix_s_own_and_turns_with_its_axes(colum
     blocks, matrix = body.tangent_blocks(), body.tangent().toarray()
     b = rng.standard_normal((body.n_dof, columns))
     out = np.empty_like(b)
-    multiply(body.neighbours, blocks, b, out)
+    multiply(body.neighbours, blocks, b, out, 0, b.shape[1])
     # rounding of some 60 products
     np.testing.assert_allclose(out, matrix @ b, atol=1e-13 * np.abs(matrix).max() * 60)
     turn_blocks(blocks, TURN)
-    multiply(body.neighbours, blocks, b, out)
+    multiply(body.neighbours, blocks, b, out, 0, b.shape[1])
     every = np.kron(np.eye(body.free.size), TURN)
     np.testing.assert_allclose(out, every.T @ matrix @ every @ b, atol=1e-13 * np.abs(matrix).max() * 60)
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from palpo.physics.engine.contacts import append, make_contacts
-from palpo.physics.engine.memory import make_memory
+from palpo.physics.contract.contacts import append, make_contacts
+from palpo.physics.contract.memory import make_memory
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.suction.contacts import WORLD, carry_on, recall_all, remember_all
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])

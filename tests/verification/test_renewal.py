@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from palpo.app.systems.hapco.renewal import Renewal
+from palpo.app.systems.hapco.renewal import RatioRenewal
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ def test_what_keeps_a_ratio_from_being_made_is_said_and_not_waited_for(error, sa
     body = SimpleNamespace(
         name="tissue", material=SimpleNamespace(poisson_ratio=0.3), with_poisson_ratio=fail
     )
-    renewal = Renewal([body], background=True, say=lambda _words: None)
+    renewal = RatioRenewal([body], background=True, say=lambda _words: None)
     assert not renewal.ready([0.2])
     renewal._making.join(10.0)
     with pytest.raises(RuntimeError, match=f"K\\^-1 of tissue for nu = 0.2.*{said}"):

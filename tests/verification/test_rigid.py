@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.chain_body import RigidBody
-from palpo.physics.dynamics.rigid import free_spin
-from palpo.physics.errors import InputError
+from palpo.physics.bodies.rigid import free_spin
+from palpo.physics.numerics.errors import InputError
 
 STILL = (0.0, 0.0, 0.0)
 

@@ -10,17 +10,17 @@ from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.flood import OUTSIDE, RING
 from palpo.physics.suction.flow import slot_conductance
-from palpo.physics.suction.gas import Air, leak
+from palpo.physics.suction.gas import OutsideAir, leak
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import advance, begin, finish, make_gas, make_workspace
 from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
-from palpo.physics.suction.roughness import Surface, contact_gap, seal_of
+from palpo.physics.suction.roughness import RoughSurface, contact_gap, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.suction.wall_regions import walls_of_regions
 from palpo.physics.systems.suction.step import Suction
 
-AIR = Air(largest=np.inf)
-SEAL = seal_of(Surface(10e-6, 500e-6), 1e6)
+AIR = OutsideAir(largest=np.inf)
+SEAL = seal_of(RoughSurface(10e-6, 500e-6), 1e6)
 
 
 def annulus(across, around, inner=10e-3, outer=14e-3):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.flow import (
     SLIP,
     VISCOSITY,
@@ -17,10 +17,10 @@ from palpo.physics.suction.flow import (
     slot_conductance,
 )
 from palpo.physics.suction.gas import leak
-from palpo.physics.suction.roughness import GAMMA, PERCOLATION, Surface, contact_gap, seal_of
+from palpo.physics.suction.roughness import GAMMA, PERCOLATION, RoughSurface, contact_gap, seal_of
 
 ATMOSPHERE, RT = 101325.0, 8.314462618 * 293.15
-SANDED = Surface(10e-6, 500e-6)
+SANDED = RoughSurface(10e-6, 500e-6)
 
 
 def gap_of(delta):
@@ -107,7 +107,7 @@ def test_under_little_pressure_the_area_grows_with_it_by_persson_s_factor():
 @pytest.mark.parametrize("hurst", [0.5, 0.8])
 def test_pressing_takes_the_work_that_is_stored(hurst):
     """int p du against Persson's elastic energy; the separation is derived from it."""
-    surface = Surface(3e-6, 1e-4, hurst=hurst)
+    surface = RoughSurface(3e-6, 1e-4, hurst=hurst)
     q = np.geomspace(surface.first, surface.last, 4001)
 
     def stored(load):
@@ -134,7 +134,7 @@ def test_under_little_pressure_the_separation_falls_by_0_4_of_the_roughness_for_
 
 
 def test_surfaces_that_differ_by_scale_alone_have_gaps_that_do():
-    twice = Surface(20e-6, 1000e-6)
+    twice = RoughSurface(20e-6, 1000e-6)
     for load in (1e-4, 1e-2, 0.1):
         assert twice.narrowest(load) == pytest.approx(2.0 * SANDED.narrowest(load), rel=1e-9)
 
@@ -162,9 +162,9 @@ def test_a_seal_s_table_gives_the_gap_of_its_surface():
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda: Surface(0.0, 1e-4), "h_rms = 0.0"),
-        (lambda: Surface(1e-6, 1e-4, 1e-3), "longest wavelength above the shortest"),
-        (lambda: Surface(1e-6, 1e-4, hurst=1.0), "H between 0 and 1"),
+        (lambda: RoughSurface(0.0, 1e-4), "h_rms = 0.0"),
+        (lambda: RoughSurface(1e-6, 1e-4, 1e-3), "longest wavelength above the shortest"),
+        (lambda: RoughSurface(1e-6, 1e-4, hurst=1.0), "H between 0 and 1"),
         (lambda: seal_of(SANDED, 0.0), "must be positive"),
     ],
 )

@@ -3,15 +3,13 @@
 import numpy as np
 import pytest
 
-from palpo.physics.dynamics.passive_midpoint import LinearBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
-from palpo.physics.kernels import kernel
 from palpo.physics.mesh import generate
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map
 from palpo.physics.reduction.linear_model import linear_model, vibration_modes
-from palpo.physics.reduction.modal import modal
 from palpo.physics.reduction.partition import by_graph, by_nodes, surface_and_inside
 from palpo.physics.reduction.segments import (
     add_point_force,
@@ -27,6 +25,8 @@ from palpo.physics.reduction.segments import (
     point_value,
     surface_values,
 )
+from palpo.studies.reference.modal import modal
+from palpo.studies.reference.passive_midpoint import LinearBody
 
 STEP = 1e-3
 MESH = generate.block((0.02, 0.004, 0.008), (8, 3, 4))

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.scene import Scene, ServoBody
-from palpo.physics.yields.fixed import FIXED, make_fixed
 from tests.verification.small_scenes import proceed, resting, small_scene, straight
 
 BALL_ON_BLOCK_ON_BOX = """

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from palpo.app.runtime.pacing import rungs_of
-from palpo.physics.engine.contract import ADOPT, BEGIN, DELASSUS, FREE
+from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FREE
 from palpo.physics.exchange.buffer import reader_slot, writer_slot
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
 from palpo.physics.systems.multirate.lock_step import LockStep
@@ -136,7 +136,7 @@ def test_air_that_the_servo_let_out_stays_out():
     lock, air = two_boxes()
     lock.close()
     amount, volume = air.amount.copy(), np.array([air.sides[0].member.volume[air.field[0]]])
-    assert amount[0] == pytest.approx(Air(102e3).amount(101325.0, volume[0]), rel=1e-9)
+    assert amount[0] == pytest.approx(OutsideAir(102e3).amount(101325.0, volume[0]), rel=1e-9)
     air.hear(air.identity, 0.5 * amount, volume)
     air.find()
     assert air.amount[0] == 0.5 * amount[0] and air.share[0] == 1.0

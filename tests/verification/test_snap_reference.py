@@ -6,16 +6,25 @@ import numpy as np
 import pytest
 
 from palpo.physics.collision.surface_points import surface_points, ways_along
-from palpo.physics.errors import InputError
-from palpo.physics.mesh.connectors import cap
-from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.cyclic import equal_motions, low_motions, on_meridians
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.reduction.static_modes import VIBRATIONS, static_modes
 from palpo.physics.systems.snap.click import Click, click
+from palpo.physics.systems.snap.connectors import cap
+from palpo.physics.systems.snap.connectors.registry import generate
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.studies import snap_fine_step, snap_reference
-from palpo.studies.snap_models import STEP, Model, build, case_of, exact_distance, insert, path_of, push_force
+from palpo.studies.snap_models import (
+    STEP,
+    SocketModel,
+    build,
+    case_of,
+    exact_distance,
+    insert,
+    path_of,
+    push_force,
+)
 from palpo.studies.snap_models import shipped as shipped_case
 
 
@@ -127,7 +136,7 @@ def test_meridians_that_are_not_the_ring_s_own_are_refused(meridians):
 
 def test_a_polygon_s_hole_is_as_wide_as_the_round_one_between_its_corners():
     """A round stick of the cap's radius passes it, whatever the number of corners."""
-    for cells in (cap.Cells(1, 4, 8, 1, 1), cap.COARSE, cap.FINE):
+    for cells in (cap.CapCells(1, 4, 8, 1, 1), cap.COARSE, cap.FINE):
         prong = cap.Cap().build(cells).prongs[0]
         lip = prong.mesh.nodes[prong.contact]
         inner = np.hypot(lip[:, 0], lip[:, 2]).min() * np.cos(np.pi / cells.around)
@@ -147,7 +156,7 @@ def test_two_programs_agree_on_the_ramp_of_the_whole_coarse_body():
     case = case_of("two-prong")
     path = path_of(case.connector, STEP)[:150]
     other = snap_reference.insertion(case.connector, case.numerics, path, snap_fine_step.How(1e-3, 1))
-    whole = build(case, Model("whole", "", ""), exact_distance(case.connector))
+    whole = build(case, SocketModel("whole", "", ""), exact_distance(case.connector))
     force = push_force(insert(whole), case.connector)[:150]
     assert other.force.max() > 30.0
     np.testing.assert_allclose(force[-40:], other.force[-40:], rtol=0.02)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
+from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.collision.distance_field import exact_field, grid_field
-from palpo.physics.dynamics.admittance import make_plug
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.snap_frame import publish_snap_settings
-from palpo.physics.kernels import kernel
-from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.systems.snap.connectors.registry import generate
 from palpo.physics.systems.snap.insertion import Insertion
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import Numerics, default_settings

@@ -8,11 +8,11 @@ import pytest
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.collision.facet_distance import facet_distance
 from palpo.physics.collision.surface_points import surface_points
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import NOT_FINITE, OK
 from palpo.physics.exchange.snap_frame import GAUSS_SEIDEL
-from palpo.physics.mesh.connectors.registry import generate
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.snap.click import click
+from palpo.physics.systems.snap.connectors.registry import generate
 from palpo.physics.systems.snap.insertion import Insertion, Series
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import Numerics

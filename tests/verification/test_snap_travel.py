@@ -11,11 +11,11 @@ from palpo.app.cli.design import Limits, row_of, share_of
 from palpo.app.systems.snap.build import field_of, numerics_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.stress import NodalLoad
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.grown import grown
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.reduction.static_shapes import static_shapes
 from palpo.physics.systems.snap.travel import bearing, push_and_pull

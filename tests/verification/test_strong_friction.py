@@ -3,10 +3,10 @@
 import numpy as np
 
 from palpo.physics.contact.residual import natural_map_norm
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.pressure import advance, begin, finish, make_gas, make_workspace
 
-AIR = Air(largest=102e3)
+AIR = OutsideAir(largest=102e3)
 ATMOSPHERE = AIR.atmosphere
 
 

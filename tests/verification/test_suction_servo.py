@@ -10,25 +10,25 @@ from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
-from palpo.physics.gains import Gains
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction.condensed import HeldProblem, couple, fill_frame, grouped, yielding
-from palpo.physics.systems.suction.loop import Hand, SuctionLoop
+from palpo.physics.systems.suction.loop import HandledCup, SuctionLoop
 from palpo.physics.systems.suction.servo import make_servo, tick, tick_data
 from palpo.physics.systems.suction.step import Suction
 from tests.contact.pressure_problem import PressureProblem, solve
 
 H, DT = 1e-2, 1e-3
-AIR = Air(largest=102e3)
+AIR = OutsideAir(largest=102e3)
 GAINS = Gains(500.0, 2.0, 1.0, 2e-3)
 
 
@@ -236,7 +236,7 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None):
         [CupSpec(body, seal=seal)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3),
         replace(AIR, leak=leak), H, stop=Stop(tolerance, 2000), capacity=128,
     )  # fmt: skip
-    hand = Hand(suction, 0, gains)
+    hand = HandledCup(suction, 0, gains)
     state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
     low = SuctionLoop(state, suction, [], hand, settings(tolerance=tolerance))
     return state, tick_data(state), low, PromptLock(low, round(H / DT))
@@ -263,7 +263,7 @@ def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):
     return np.array(felt), np.array(own)
 
 
-@pytest.mark.parametrize("seal", [None, seal_of(Surface(5e-6, 250e-6), 4e5)], ids=["tight", "rough"])
+@pytest.mark.parametrize("seal", [None, seal_of(RoughSurface(5e-6, 250e-6), 4e5)], ids=["tight", "rough"])
 def test_the_tick_that_ends_a_step_feels_what_the_slow_loop_computes(seal):
     """Every contact in the frame: both solve one problem to 1e-10, through seal, grip and release."""
     felt, own = press_and_pull(*held_cup(contacts=64, seal=seal))

@@ -9,18 +9,18 @@ from palpo.physics.bodies import held_factor
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import SOLVE_DIVERGED
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, Cup, cup
+from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, CupMesh, cup
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.partners import slab
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.gaps import choose_points, make_gaps, measure, target
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import SOLVED
 from palpo.physics.suction.sides import FixedSide, RigidSide, SoftSide
@@ -28,7 +28,7 @@ from palpo.physics.systems.suction.step import Suction
 
 H, G = 0.01, 9.81
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=2e-3)
-AIR = Air(largest=102e3)
+AIR = OutsideAir(largest=102e3)
 SMALL = cup(CUPS["small"].shape, GRIDS[76])
 EDGE = 0.115
 UP = np.array([0.0, 1.0, 0.0])
@@ -43,7 +43,7 @@ def small_cup(above=2e-4, gravity=G, turn=0.02) -> HeldBody:
     return HeldBody("cup", mesh, material, SMALL.held, touchable(SMALL), (0.0, -gravity, 0.0), turn=turn)
 
 
-def touchable(of: Cup):
+def touchable(of: CupMesh):
     """Underside and rim, the lowest last."""
     nodes = np.union1d(of.underside, of.rim)
     return nodes[np.argsort(-of.mesh.nodes[nodes, 1], kind="stable")]

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.suction.cavity import make_cavities, place_cavity
-from palpo.physics.suction.detection import Detector
+from palpo.physics.suction.detection import CavityDetector
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pairing import SEALED
 from palpo.physics.suction.patch import place_points
@@ -190,7 +190,7 @@ def test_the_ribbon_pushes_the_rim_along_its_radius_as_wide_as_half_the_gap():
 def test_the_jumps_of_the_volume_under_a_sweep_of_the_gap_halve_with_its_step():
     surface = cup(CUPS["small"].shape, GRIDS[363]).mesh.surface("cup")
     limits = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)
-    detector, plane = Detector(surface, limits), ground(5)
+    detector, plane = CavityDetector(surface, limits), ground(5)
     pairer = Pairer(surface, plane)
 
     def volume(drop):

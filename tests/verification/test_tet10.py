@@ -8,9 +8,9 @@ from scipy.sparse.linalg import splu
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import node_volumes, rest_stiffness
 from palpo.physics.mesh import generate
-from palpo.physics.mesh.connectors import two_prong
 from palpo.physics.mesh.quadratic import with_chosen_middles, with_middles
 from palpo.physics.reduction.linear_model import linear_model
+from palpo.physics.systems.snap.connectors import two_prong
 
 MATERIAL = Material(164.76e6, 0.35, 1040.0)
 
@@ -103,7 +103,7 @@ def test_a_coarse_prong_of_a_file_yields_as_a_converged_one():
         highest = prong.mesh.nodes[prong.contact, 1].max()
         return np.flatnonzero(nodes[:, 1] > highest - 1e-9)
 
-    fine = two_prong.TwoProng().build(two_prong.Cells(4, 22, 4, 2, 4)).prongs[0]
+    fine = two_prong.TwoProng().build(two_prong.TwoProngCells(4, 22, 4, 2, 4)).prongs[0]
     converged = stiffness(fine.body, fine.clamped, top(fine, fine.mesh.nodes))
     prong = two_prong.TwoProng().build(two_prong.COARSE).prongs[0]
     own = top(prong, prong.mesh.nodes)

@@ -5,11 +5,11 @@ import pytest
 import scipy.sparse.linalg as sla
 
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem import tet4
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.numerics.errors import InputError
 
 pytestmark = pytest.mark.portable
 

@@ -8,7 +8,6 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
 from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.errors import InputError
 from palpo.physics.fem.cholesky import LARGE, TOGETHER
 from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
@@ -16,6 +15,7 @@ from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.cups import CUPS
 from palpo.physics.mesh.hex_cups import GRIDS, hex_cup
+from palpo.physics.numerics.errors import InputError
 
 pytestmark = pytest.mark.portable
 

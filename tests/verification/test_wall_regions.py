@@ -13,15 +13,15 @@ from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cavity import RIBBON, WALL_B
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.flow import VISCOSITY
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.suction.wall_regions import WallRegion, permeance_of, walls_of_regions
+from palpo.physics.suction.wall_regions import WallPart, permeance_of, walls_of_regions
 from palpo.physics.systems.suction.step import Suction
 
-AIR = Air(largest=np.inf)
-SMOOTH, ROUGH = (seal_of(Surface(rms, 50 * rms), 3e5) for rms in (1e-6, 20e-6))
+AIR = OutsideAir(largest=np.inf)
+SMOOTH, ROUGH = (seal_of(RoughSurface(rms, 50 * rms), 3e5) for rms in (1e-6, 20e-6))
 PERMEABILITY, THICKNESS = 1e-11, 5e-3
 PERMEANCE = permeance_of(PERMEABILITY, THICKNESS)
 PRESSED = 1e3
@@ -67,7 +67,7 @@ def wall_area(suction):
 
 
 def test_a_porous_wall_under_a_rim_that_is_shut_conducts_as_darcy_s_law_has_it(pushed):
-    through = conductance(pushed, [WallRegion(permeance=PERMEANCE)])
+    through = conductance(pushed, [WallPart(permeance=PERMEANCE)])
     left = conductance(pushed)  # by contacts of which some are not at rest yet
     assert left < 1e-3 * through
     exact = PERMEABILITY * wall_area(pushed) / (2 * VISCOSITY * THICKNESS)
@@ -75,8 +75,8 @@ def test_a_porous_wall_under_a_rim_that_is_shut_conducts_as_darcy_s_law_has_it(p
 
 
 def test_half_of_the_wall_that_is_porous_lets_half_through(pushed):
-    whole = conductance(pushed, [WallRegion(permeance=PERMEANCE)])
-    half = [WallRegion(low=(-np.inf, -np.inf, 1e-9), permeance=PERMEANCE)]
+    whole = conductance(pushed, [WallPart(permeance=PERMEANCE)])
+    half = [WallPart(low=(-np.inf, -np.inf, 1e-9), permeance=PERMEANCE)]
     # triangles that the border of the region cuts count by their corners: a strip of half a cell
     strip = 0.5 * 2.5e-3 * 36e-3 / wall_area(pushed)
     assert conductance(pushed, half) / whole == pytest.approx(0.5, abs=strip)
@@ -84,9 +84,9 @@ def test_half_of_the_wall_that_is_porous_lets_half_through(pushed):
 
 def test_air_goes_through_a_porous_wall_under_the_rim_as_well_where_some_gets_there(pushed):
     """As much as through two resistances in a row at most; none where the rim shuts it off."""
-    everywhere = [WallRegion(permeance=PERMEANCE)]
+    everywhere = [WallPart(permeance=PERMEANCE)]
     radius = 16.4e-3  # all of the cavity's wall on the plane is inside
-    ring = [*everywhere, WallRegion(radius=radius)]
+    ring = [*everywhere, WallPart(radius=radius)]
     assert conductance(pushed, ring) < 1e-3 * conductance(pushed, everywhere)
     loose, tight = (conductance(pushed, ring, force=force) for force in (0.01, PRESSED))
     assert tight < loose
@@ -96,16 +96,16 @@ def test_air_goes_through_a_porous_wall_under_the_rim_as_well_where_some_gets_th
 def test_a_region_everywhere_is_the_wall_s_own_seal_and_one_elsewhere_is_none(pushed):
     rough, smooth = (conductance(pushed, seal=seal, force=0.02) for seal in (ROUGH, SMOOTH))
     assert rough > 10.0 * smooth > 0.0
-    assert conductance(pushed, [WallRegion(seal=ROUGH)], force=0.02) == rough
-    beside = WallRegion(low=(0.03, -1.0, -1.0), seal=ROUGH, permeance=PERMEANCE)
+    assert conductance(pushed, [WallPart(seal=ROUGH)], force=0.02) == rough
+    beside = WallPart(low=(0.03, -1.0, -1.0), seal=ROUGH, permeance=PERMEANCE)
     assert conductance(pushed, [beside], force=0.02) == smooth
-    last = [WallRegion(seal=ROUGH, permeance=PERMEANCE), WallRegion(seal=SMOOTH)]
+    last = [WallPart(seal=ROUGH, permeance=PERMEANCE), WallPart(seal=SMOOTH)]
     assert conductance(pushed, last, force=0.02) == smooth
 
 
 def test_a_scratch_across_the_rim_lets_by_what_it_alone_would(pushed):
     """Rough in a strip across one side, the rim lets more by than where it is smooth, and less than rough."""
-    scratch = [WallRegion(low=(0.0, -1.0, -3e-3), high=(1.0, 1.0, 3e-3), seal=ROUGH)]
+    scratch = [WallPart(low=(0.0, -1.0, -3e-3), high=(1.0, 1.0, 3e-3), seal=ROUGH)]
     both = [conductance(pushed, seal=seal, force=0.02) for seal in (SMOOTH, ROUGH)]
     share = conductance(pushed, scratch, force=0.02) / both[1]
     # 6 mm of the 115 around at the rim's middle; a cell on either side joins in, 7 mm wide

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
-from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, Lost, WalledCup
 
 SMALL = CUPS["small"]
@@ -12,7 +12,7 @@ MODULUS = SMALL.youngs_modulus / (1 - POISSON_RATIO**2)
 
 
 def cup(mu=BONDED, sealing=AIRTIGHT, rms=0.0):
-    seal = seal_of(Surface(rms, 50 * rms), MODULUS) if rms else None
+    seal = seal_of(RoughSurface(rms, 50 * rms), MODULUS) if rms else None
     return WalledCup(SMALL.shape, SMALL.youngs_modulus, mu, sealing, seal=seal)
 
 

@@ -8,16 +8,16 @@ import pytest
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.engine.working_set import NEWCOMERS, admit
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
-from palpo.physics.gains import Gains
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.interaction import Interaction
 from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
 from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo, tick_data
 from palpo.physics.systems.hapco.tick import tick
 from palpo.physics.systems.hapco.two_rates import tick as multirate_tick
 from palpo.physics.systems.hapco.two_rates import tick_data as multirate_data
+from palpo.studies.reference.interaction import Interaction
 from tests.verification.hapco_bench import ABOVE, BELOW, STIFF, TISSUE, WEIGHTLESS, side
 
 TOLERANCE = 1e-10

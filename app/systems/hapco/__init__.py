@@ -30,6 +30,8 @@ class Hapco(System):
         f"{ENGINE}.sweeping", f"{ENGINE}.dissipating",
     )  # fmt: skip
 
+    rehearsed = ("hapco-soft", "hapco-many", "hapco-thousand")
+
     def make_rig(self, spec: HapcoScene, start: Start) -> Rig:
         """See System."""
         from palpo.app.systems.hapco.rig import HapcoRig

@@ -10,6 +10,7 @@ from palpo.app.runtime.live import device_values
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.solvers.family import OUTER_STOPS
+from palpo.physics.exchange.gains import gains_record
 from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
     GAUSS_SEIDEL,
@@ -19,7 +20,6 @@ from palpo.physics.exchange.quasistatic_frame import (
     UZAWA_LOCAL,
     VALUES,
 )
-from palpo.physics.gains import gains_record
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.servo import Hold
 
@@ -34,7 +34,8 @@ def build_bodies(spec: HapcoScene, progress: Progress) -> tuple[QuasistaticBody,
     bodies = []
     for told in (spec.mobile, spec.fixed):
         with progress.stage(f"K^-1 of {told.name}, or loading it"):
-            bodies.append(quasistatic_body(told, key_of(spec, "bodies", told.name, "clamped"), spec.gravity))
+            key = key_of(spec, "bodies", told.name, "clamped")
+            bodies.append(quasistatic_body(told, key, spec.gravity, progress.come_to))
     return bodies[0], bodies[1]
 
 

@@ -1,10 +1,10 @@
 """Poisson's ratio of a body that is felt: K^-1 made anew in the background, and taken between two ticks.
 
 A modulus scales K^-1, a ratio of Poisson's does not, and to make it anew takes seconds. So each surface has
-room for two (palpo.physics.yields.surface): the one in force, and one beside it. A thread makes what is asked
-for while the servo goes on with what it has; then it is written beside, and the share of it rises to one in
-even steps, one a low step, as a modulus goes over. A recording keeps the low step at which that began, so
-that a replay, which makes K^-1 on the spot, repeats the run.
+room for two (palpo.physics.compliance.surface): the one in force, and one beside it. A thread makes what is
+asked for while the servo goes on with what it has; then it is written beside, and the share of it rises to
+one in even steps, one a low step, as a modulus goes over. A recording keeps the low step at which that began,
+so that a replay, which makes K^-1 on the spot, repeats the run.
 """
 
 import math
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from palpo.app.runtime.live import SLEW
 from palpo.physics.bodies.boundary import Boundary
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.cache import cache_folder
+from palpo.physics.numerics.cache import cache_folder
 
 
 class Cancelled(Exception):
@@ -59,7 +59,7 @@ class Making(threading.Thread):
             raise Cancelled
 
 
-class Renewal:
+class RatioRenewal:
     """The Poisson's ratios of the two bodies, in force and beside.
 
     bodies: as they were built. background: whether what is asked for is made by a thread; else it is made on

@@ -15,7 +15,7 @@ from palpo.app.runtime.settings_loop import SettingsLoop
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
 from palpo.app.systems.hapco.picture import HapcoVisual
-from palpo.app.systems.hapco.renewal import Renewal
+from palpo.app.systems.hapco.renewal import RatioRenewal
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.servo import Servo
@@ -45,7 +45,7 @@ class HapcoRig(PlainRig):
         mobile, fixed = self.bodies
         self.held: NDArray[np.float64] = mobile.centre.copy()
         self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
-        self._renewal = Renewal(self.bodies, start.threads, start.progress.say)
+        self._renewal = RatioRenewal(self.bodies, start.threads, start.progress.say)
         values = settings_of(spec, self._built)
         contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
         clock = machine_clock.address if start.threads else 0

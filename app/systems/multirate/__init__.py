@@ -9,7 +9,7 @@ import numpy as np
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
-from palpo.config.schema.body import BeamBody, PlaneBody, QuasistaticBody, RigidBody, TetBody
+from palpo.config.schema.body import BeamBodySpec, PlaneBody, QuasistaticBodySpec, RigidBodySpec, TetBodySpec
 from palpo.config.schema.scene import SceneSpec
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ class Multirate(System):
     interfaces = ("krylov", "paper", "extrapolated", "monolithic")
     ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{PHYSICS}.multirate.callback")
     beside = (f"{ENGINE}.pairs",)
+
+    rehearsed = ("beams", "mixed-press", "mixed-snap", "organ")
 
     def make_rig(self, spec: SceneSpec, start: Start) -> Rig:
         """See System."""
@@ -63,16 +65,16 @@ class Multirate(System):
         from palpo.app.visual.solids import plate
 
         for body in spec.bodies:
-            if isinstance(body, TetBody):
+            if isinstance(body, TetBodySpec):
                 mesh = tet_mesh(body)
                 shapes.add(body.name, mesh.nodes, mesh.surface().triangles, colour=body.colour)
-            elif isinstance(body, QuasistaticBody):
+            elif isinstance(body, QuasistaticBodySpec):
                 held = solid_mesh(body)
                 shapes.add(body.name, held.nodes, held.surface().triangles, colour=body.colour)
-            elif isinstance(body, BeamBody):
+            elif isinstance(body, BeamBodySpec):
                 line = beam_line(body)
                 shapes.add(body.name, line.nodes, kind="tube", radius=line.radius, colour=body.colour)
-            elif isinstance(body, RigidBody):
+            elif isinstance(body, RigidBodySpec):
                 shapes.add(body.name, *_rigid(body), colour=body.colour)
             elif not isinstance(body, PlaneBody):
                 surface = static_surface(body)
@@ -101,9 +103,10 @@ class Multirate(System):
 
         rehearse()
         rehearse_air()
+        super().rehearse()
 
 
-def _rigid(body: RigidBody) -> tuple[NDArray[np.float64], Any]:
+def _rigid(body: RigidBodySpec) -> tuple[NDArray[np.float64], Any]:
     """Vertices where they are placed, and triangles."""
     from palpo.app.build.parts import rigid_form
     from palpo.app.visual.solids import capsule_surface

@@ -6,25 +6,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.meshes import quasistatic_body
-from palpo.app.build.parts import NO_EDGES, Part, fields_of, gains_of, key_of, make_part
+from palpo.app.build.parts import NO_EDGES, BodyPart, fields_of, gains_of, key_of, make_part
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.multirate.joints import make_joints, moving_points
-from palpo.config.schema.body import QuasistaticBody
+from palpo.config.schema.body import QuasistaticBodySpec
 from palpo.config.schema.scene import SceneSpec
-from palpo.config.schema.tool import Hold as HoldSpec
-from palpo.config.schema.tool import Tool
+from palpo.config.schema.tool import HoldSpec, Tool
 from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body, tet_body
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
 from palpo.physics.bodies.large_body import LargeTetBody
-from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, Surfaces, make_surfaces
-from palpo.physics.collision.topology import STATIC, TOOL, Shape, join_shapes
+from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
+from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_shapes
+from palpo.physics.compliance.hold import Hold, make_hold
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.multirate.high_state import CONSTRAINT_SUM, HOLD_REACTION
-from palpo.physics.systems.multirate.hold import Hold, make_hold
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
 from palpo.physics.systems.multirate.reduced.members import BeamMember, Member, RigidMember, TetMember
@@ -32,7 +31,7 @@ from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, T
 from palpo.physics.systems.multirate.shut_air import ShutAir
 
 
-def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> ToolPoints:
+def _tool_points(parts: Sequence[BodyPart], first: Sequence[int], n_points: int) -> ToolPoints:
     """Of the tools' parts, whose first points are given."""
     frame, lever, frames = np.full(n_points, -1, np.int32), np.zeros((n_points, 3)), 0
     for part, start in zip(parts, first, strict=True):
@@ -51,7 +50,7 @@ def _tool_points(parts: Sequence[Part], first: Sequence[int], n_points: int) -> 
     return ToolPoints(np.array([first[0], first[0] + len(parts[0].points)], np.int64), frame, lever)
 
 
-def _hold_place(hold: HoldSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
+def _hold_place(hold: HoldSpec, part: BodyPart) -> tuple[int, NDArray[np.float64]]:
     """Frame of a tool that the hand holds, and the held point off its origin."""
     body = part.body
     if isinstance(body, QuasistaticTool):
@@ -69,13 +68,15 @@ def _hold_place(hold: HoldSpec, part: Part) -> tuple[int, NDArray[np.float64]]:
     return int(np.argmin(((part.points[:n] - np.array(hold.at)) ** 2).sum(axis=1))), np.zeros(3)
 
 
-def _hold(hold: HoldSpec, part: Part, state: ChainState) -> Hold:
+def _hold(hold: HoldSpec, part: BodyPart, state: ChainState) -> Hold:
     """A hand's hold of a tool in that state."""
     frame, lever = _hold_place(hold, part)
     return make_hold(frame, hold.mode == "direct", hold.orientation, gains_of(hold), lever, state.q[frame])
 
 
-def _further(spec: SceneSpec, parts: Sequence[Part], names: list[str], first: NDArray) -> list[FurtherTool]:
+def _further(
+    spec: SceneSpec, parts: Sequence[BodyPart], names: list[str], first: NDArray
+) -> list[FurtherTool]:
     """The tools beside the first, in the order of the scene."""
     found, frames = [], len(parts[names.index(spec.tool.body)].body.state.x)  # type: ignore[union-attr]
     for tool in spec.tools:
@@ -124,7 +125,7 @@ def _friction(spec: SceneSpec, scripted: bool) -> NDArray[np.float64]:
     return np.pad(np.array([[spec.mu(a, b) for b in names] for a in names]), (0, int(scripted)))
 
 
-def _surfaces(spec: SceneSpec) -> Surfaces:
+def _surfaces(spec: SceneSpec) -> SlidingSurfaces:
     """How bodies feel to what slides on them."""
     names, found = [body.name for body in spec.bodies], make_surfaces(len(spec.surfaces))
     for s, surface in enumerate(spec.surfaces):
@@ -148,18 +149,18 @@ def change_scene(scene: Scene, spec: SceneSpec) -> None:
     scene.live[:] = device_values(spec)
 
 
-def _quasistatic_part(spec: SceneSpec, body: QuasistaticBody) -> Part:
+def _quasistatic_part(spec: SceneSpec, body: QuasistaticBodySpec) -> BodyPart:
     """A tool without inertia, of which the boundary's nodes are points."""
     solid = quasistatic_body(body, key_of(spec, "bodies", body.name, "clamped"), spec.gravity)
     triangles, n = solid.slot[solid.surface.triangles].astype(np.int32), len(solid.surface_nodes)
     tool = QuasistaticTool(solid)
-    return Part(body, Shape(n, triangles, NO_EDGES, 0.0, TOOL), tool.state.x[:n].copy(), n, tool)
+    return BodyPart(body, CollisionShape(n, triangles, NO_EDGES, 0.0, TOOL), tool.state.x[:n].copy(), n, tool)
 
 
 def build_scene(spec: SceneSpec) -> Scene:
     """The physics of a scene at rest. Raises InputError in one sentence for what only the meshes can tell."""
     parts = [
-        _quasistatic_part(spec, body) if isinstance(body, QuasistaticBody) else make_part(spec, body)
+        _quasistatic_part(spec, body) if isinstance(body, QuasistaticBodySpec) else make_part(spec, body)
         for body in spec.bodies
     ]
     names = [part.spec.name for part in parts]
@@ -251,7 +252,7 @@ def _air(spec: SceneSpec, names: list[str], members: list[Member]) -> ShutAir | 
     cup, partner = (m for m in walls if isinstance(m, FieldedMember))
     return ShutAir(
         cup, partner, thresholds(spec.contact.distance, told.sealing, told.alarm), told.roughness,
-        Air(told.max_pressure, told.atmosphere, told.temperature), told.most,
+        OutsideAir(told.max_pressure, told.atmosphere, told.temperature), told.most,
         buttons_mask([told.valve_button] if told.valve_button else []),
         np.rint(np.array(told.valve_open) * spec.rates.servo_hz).astype(np.int64),
     )  # fmt: skip

@@ -3,36 +3,36 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.parts import Part, key_of, places_on
+from palpo.app.build.parts import BodyPart, key_of, places_on
 from palpo.config.schema.attachment import FrameAttachment, SlideAttachment, WeldAttachment
-from palpo.config.schema.body import BeamBody, Place, RigidBody, TetBody
+from palpo.config.schema.body import BeamBodySpec, Place, RigidBodySpec, TetBodySpec
 from palpo.config.schema.scene import SceneSpec
-from palpo.haptics.path import Way, oscillation, waypoints
+from palpo.haptics.path import TickPath, oscillation, waypoints
 from palpo.haptics.workspace import quaternion_matrix, quaternion_product
 from palpo.physics.bodies import chain_body
-from palpo.physics.engine.contract import POINT, ROTATION
+from palpo.physics.contract.stages import POINT, ROTATION
 from palpo.physics.engine.joints import SLIDE
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.ahead import ROWS, Ahead
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.multirate.scene import Attachments, MovingPoints
 
 
-class Joints:
+class JointBlocks:
     """Attachment blocks while they are collected."""
 
-    def __init__(self, spec: SceneSpec, parts: list[Part], first: NDArray[np.int32]) -> None:
+    def __init__(self, spec: SceneSpec, parts: list[BodyPart], first: NDArray[np.int32]) -> None:
         self.spec, self.parts, self.first = spec, parts, first
         self.names = [part.spec.name for part in parts]
         self.taken = [0] * len(parts)
         self.rows: list[tuple[int, list[int], NDArray, NDArray, int]] = []
-        self.moving: list[tuple[int, Way, NDArray, NDArray]] = []
+        self.moving: list[tuple[int, TickPath, NDArray, NDArray]] = []
         """Point, path of its displacements from rest, place at rest [m] and orientation."""
 
     def point(self, place: Place, name: str, key: str) -> int:
         """Global point of a place on a body."""
         b = self.names.index(name)
         part = self.parts[b]
-        if isinstance(part.spec, TetBody | BeamBody):
+        if isinstance(part.spec, TetBodySpec | BeamBodySpec):
             nodes = part.points[: part.n_points]
             if place.node is not None:
                 if place.node >= len(nodes):
@@ -54,9 +54,9 @@ class Joints:
         """Global rotation that goes with a point; -1 on a body that cannot turn."""
         b = self.names.index(name)
         part = self.parts[b]
-        if isinstance(part.spec, BeamBody):
+        if isinstance(part.spec, BeamBodySpec):
             return point + part.n_points
-        if isinstance(part.spec, RigidBody):
+        if isinstance(part.spec, RigidBodySpec):
             return int(self.first[b]) + part.n_points
         return -1
 
@@ -91,8 +91,8 @@ class Joints:
         )
 
 
-def make_joints(spec: SceneSpec, parts: list[Part], first: NDArray[np.int32], rate: float) -> Joints:
-    joints = Joints(spec, parts, first)
+def make_joints(spec: SceneSpec, parts: list[BodyPart], first: NDArray[np.int32], rate: float) -> JointBlocks:
+    joints = JointBlocks(spec, parts, first)
     nothing, upright = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
     for i, attachment in enumerate(spec.attachments):
         key = key_of(spec, "attachments", i)
@@ -117,7 +117,9 @@ def make_joints(spec: SceneSpec, parts: list[Part], first: NDArray[np.int32], ra
     return joints
 
 
-def _moving_frame(joints: Joints, attachment: FrameAttachment, a: int, first_free: int, rate: float) -> None:
+def _moving_frame(
+    joints: JointBlocks, attachment: FrameAttachment, a: int, first_free: int, rate: float
+) -> None:
     """A block (two with orientation) against a scripted point, whose number follows all others."""
     b = int(np.searchsorted(joints.first, a, side="right")) - 1
     rest = joints.parts[b].points[a - int(joints.first[b])]
@@ -140,7 +142,7 @@ def _moving_frame(joints: Joints, attachment: FrameAttachment, a: int, first_fre
         joints.add(ROTATION, turn, point + 1, nothing, upright)
 
 
-def moving_points(joints: Joints) -> tuple[MovingPoints, Ahead]:
+def moving_points(joints: JointBlocks) -> tuple[MovingPoints, Ahead]:
     """The scripted points, and what keeps their paths ahead of the ticks; the last row of a path is held."""
     n = len(joints.moving)
     ticks = max((path.ticks for _, path, _, _ in joints.moving), default=1)

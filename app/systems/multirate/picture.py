@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
 from palpo.app.visual.frames import Frames
 from palpo.app.visual.solids import capsule_surface, plate, rotate
-from palpo.config.schema.body import PlaneBody, RigidBody
-from palpo.config.schema.body import TetBody as TetBodySpec
+from palpo.config.schema.body import PlaneBody, RigidBodySpec, TetBodySpec
 from palpo.config.schema.scene import SceneSpec
 from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.engine.contract import POINT
+from palpo.physics.contract.stages import POINT
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState, make_geometry
 from palpo.physics.exchange.tool_state import ToolState
@@ -132,7 +131,7 @@ class Visual(Frames):
             rest, triangles = scene.rest[first : first + n], np.zeros((0, 3), np.int32)
             if number in self.members:
                 fixed = np.flatnonzero(self.members[number].body.model.fixed).astype(np.int32)
-        elif isinstance(body, RigidBody):
+        elif isinstance(body, RigidBodySpec):
             local, triangles = self._rigid(body, number, triangles)
             rest = self._placed(number, local)
         else:
@@ -147,7 +146,7 @@ class Visual(Frames):
         self._first += len(rest)
         return rest
 
-    def _rigid(self, body: RigidBody, number: int, triangles: Indices) -> tuple[Floats, Indices]:
+    def _rigid(self, body: RigidBodySpec, number: int, triangles: Indices) -> tuple[Floats, Indices]:
         """Vertices in body axes and triangles of a rigid body."""
         scale, g = body.placement.scale, body.geometry
         if g.kind in ("sphere", "capsule"):

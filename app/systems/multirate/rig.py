@@ -15,9 +15,9 @@ from palpo.app.systems.multirate.picture import Visual
 from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.servo import Servo, make_servo
+from palpo.physics.compliance.hold import held_point
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.systems.multirate.callback import high_rate_tick, tick_data
-from palpo.physics.systems.multirate.hold import held_point
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.low_rate import LowRate
 

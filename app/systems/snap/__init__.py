@@ -21,6 +21,8 @@ class Snap(System):
     ticks = (f"{YIELDS}.midpoint_modal", f"{YIELDS}.midpoint_held", f"{PHYSICS}.snap.servo")
     beside = ("palpo.physics.collision.field_contacts", f"{ENGINE}.dissipating")
 
+    rehearsed = ("snap",)
+
     def make_rig(self, spec: SnapScene, start: Start) -> Rig:
         """See System."""
         from palpo.app.systems.snap.rig import SnapRig

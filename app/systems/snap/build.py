@@ -11,17 +11,17 @@ from palpo.app.cli.progress import Progress
 from palpo.app.cli.train_distance import obtain_network, require_accurate
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.snap.connector import admittance_of, connector_of
-from palpo.config.schema.snap import ExactDistance, GridDistance, LearnedDistance, SnapScene
+from palpo.config.schema.snap import ExactDistanceSpec, GridDistanceSpec, LearnedDistanceSpec, SnapScene
+from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.bodies.io import content_key, load_cached, store_cached
-from palpo.physics.cache import cache_folder
 from palpo.physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from palpo.physics.collision.io import read_network
-from palpo.physics.dynamics.admittance import make_plug
 from palpo.physics.exchange.snap_frame import ANDERSON, GAUSS_SEIDEL, MAXIMAL_DISSIPATION
 from palpo.physics.fem.rest_stiffness import elements_of
-from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.numerics.cache import cache_folder
 from palpo.physics.reduction.linear_model import Basis
+from palpo.physics.systems.snap.connectors.connector import Connector, Prong
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import (
     Numerics,
@@ -102,11 +102,11 @@ def field_of(spec: SnapScene, connector: Connector) -> DistanceField:
     told, plug = spec.distance, connector.plug
     band = connector.interference + 2.0 * spec.contact.spacing
     match told:
-        case ExactDistance():
+        case ExactDistanceSpec():
             return exact_field(plug, band)
-        case GridDistance():
+        case GridDistanceSpec():
             return sampled_field(plug, band, told.spacing)
-        case LearnedDistance(weights=None):
+        case LearnedDistanceSpec(weights=None):
             known, keep = known_networks(), cache_folder("distance")
             return learned_field(plug, obtain_network(known, keep, plug, NETWORK_BAND, told.accuracy))
         case _:

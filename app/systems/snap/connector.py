@@ -9,13 +9,14 @@ import numpy as np
 from palpo.app.build.parts import chosen_nodes, key_of
 from palpo.app.build.volume_mesh import meshed, tetrahedra
 from palpo.app.cli.progress import Progress, Silent
-from palpo.config.schema.connector import Connector as ConnectorSpec
-from palpo.config.schema.connector import FilesConnector, ProngFile
+from palpo.config.schema.connector import ConnectorSpec, FilesConnector, ProngFile
 from palpo.config.schema.snap import SnapScene
-from palpo.physics.errors import InputError
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import io
-from palpo.physics.mesh.connectors.connector import (
+from palpo.physics.mesh.grown import grown
+from palpo.physics.mesh.quadratic import with_chosen_middles, with_middles
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.connectors.connector import (
     RESPONSE,
     Admittance,
     Connector,
@@ -23,9 +24,7 @@ from palpo.physics.mesh.connectors.connector import (
     make_connector,
     make_prong,
 )
-from palpo.physics.mesh.connectors.registry import generate
-from palpo.physics.mesh.grown import grown
-from palpo.physics.mesh.quadratic import with_chosen_middles, with_middles
+from palpo.physics.systems.snap.connectors.registry import generate
 
 
 @lru_cache(maxsize=4)

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from palpo.app.visual.rest import Shapes
 
 
-class Suction(System):
+class SuctionSystem(System):
     """See System."""
 
     scene = SuctionScene
     heading = "Suction cups"
     ticks = (f"{PHYSICS}.suction.servo",)
+    rehearsed = ("suction-active", "suction-arm", "suction-bellows", "suction-cube", "suction-softcube")
 
     def make_rig(self, spec: SuctionScene, start: Start) -> Rig:
         """See System."""
@@ -93,6 +94,7 @@ class Suction(System):
 
         for cups in (1, 2):
             rehearse(cups)
+        super().rehearse()
 
 
 def _pump_keys(gas: PumpedGas) -> list[Live]:
@@ -114,4 +116,4 @@ def _pump_keys(gas: PumpedGas) -> list[Live]:
     return keys
 
 
-SYSTEM = Suction()
+SYSTEM = SuctionSystem()

@@ -21,45 +21,45 @@ from palpo.config.schema.partner import RigidPartner, SoftPartner
 from palpo.config.schema.suction import (
     ArmGeometry,
     CableDrive,
-    Cup,
     CupFile,
     FigureDrive,
     FreeDrive,
     ScriptedDrive,
+    SuctionCup,
     SuctionScene,
 )
-from palpo.config.schema.tool import Grip
+from palpo.config.schema.tool import GripSpec
 from palpo.haptics.path import waypoints
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
-from palpo.physics.errors import InputError
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.suction_frame import make_values
 from palpo.physics.fem.material import Material
-from palpo.physics.gains import Gains
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, require_opening
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.octopus_arm import octopus_arm
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.folds import Folds, find_folds, fold_vertices
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import Seal, Surface, seal_of
-from palpo.physics.suction.sides import FixedSide, RigidSide, Side, SoftSide
-from palpo.physics.suction.wall_regions import WallRegion, Walls, permeance_of, walls_of_regions
+from palpo.physics.suction.roughness import RoughSurface, SealTable, seal_of
+from palpo.physics.suction.sides import ContactSide, FixedSide, RigidSide, SoftSide
+from palpo.physics.suction.wall_regions import WallPart, Walls, permeance_of, walls_of_regions
 from palpo.physics.systems.suction.drives import (
     Cables,
     Course,
-    Drive,
+    CupDrive,
     FigureSpring,
-    Scripted,
+    PathDrive,
     cable_links,
 )
-from palpo.physics.systems.suction.loop import Hand
+from palpo.physics.systems.suction.loop import HandledCup
 from palpo.physics.systems.suction.step import Suction
 
 CAPACITY, FURTHER = 640, 160
@@ -90,18 +90,18 @@ class SuctionBuild(NamedTuple):
     """A scene ready to step."""
 
     suction: Suction
-    drives: list[Drive]
-    hand: Hand | None
+    drives: list[CupDrive]
+    hand: HandledCup | None
     gauge: Callable[[float], float] | None
     soft: list[Soft]
     rest: NDArray[np.float64]  # (m, 3) the partner's vertices as the scene begins [m]
 
 
-def air_of(gas: PassiveGas | AirtightGas | ActiveGas) -> Air:
+def air_of(gas: PassiveGas | AirtightGas | ActiveGas) -> OutsideAir:
     """The air of a scene; pumped cavities leak nothing, and hold what the pump gives."""
     if isinstance(gas, AirtightGas):
-        return Air(gas.max_pressure, gas.atmosphere, gas.temperature, gas.leak)
-    return Air(np.inf, gas.atmosphere, gas.temperature)
+        return OutsideAir(gas.max_pressure, gas.atmosphere, gas.temperature, gas.leak)
+    return OutsideAir(np.inf, gas.atmosphere, gas.temperature)
 
 
 def build(spec: SuctionScene) -> SuctionBuild:
@@ -137,14 +137,14 @@ def build(spec: SuctionScene) -> SuctionBuild:
         accelerated=solver.stop == "residual",
         capacity=capacity,
     )
-    drives: list[Drive] = []
+    drives: list[CupDrive] = []
     suction.pumped = pumped_of(spec)
     if suction.pumped is not None:
         drives.append(switches_of(spec, suction.pumped))
     hand = None
     for i, (told, body, form) in enumerate(zip(spec.cups, bodies, soft, strict=True)):
         if spec.tool is not None and told.name == spec.tool.body:
-            hand = Hand(suction, i, coupling_gains(spec.tool.hold))
+            hand = HandledCup(suction, i, coupling_gains(spec.tool.hold))
         else:
             drives += _drive(spec, told, body, form, rigid)
     gauge = None
@@ -184,10 +184,10 @@ def walls_on(spec: SuctionScene, material: Material, rest: NDArray[np.float64]) 
         if isinstance(place, SphereRegion):
             ball = np.array(place.centre), place.radius
             box = ball[0] - place.radius, ball[0] + place.radius
-            region = WallRegion(centre=ball[0], radius=place.radius, seal=seal, permeance=through)
+            region = WallPart(centre=ball[0], radius=place.radius, seal=seal, permeance=through)
         else:
             box = np.array(place[0]), np.array(place[1])
-            region = WallRegion(*box, seal=seal, permeance=through)
+            region = WallPart(*box, seal=seal, permeance=through)
         low, high = rest.min(axis=0), rest.max(axis=0)
         if (box[0] > high).any() or (box[1] < low).any():
             raise InputError(
@@ -198,10 +198,10 @@ def walls_on(spec: SuctionScene, material: Material, rest: NDArray[np.float64]) 
     return walls_of_regions(rest, own, regions)
 
 
-def _seal(told: gas_schema.Seal, softness: float, key: str) -> Seal:
+def _seal(told: gas_schema.SealSpec, softness: float, key: str) -> SealTable:
     """Of surfaces whose 1 / E* [1/Pa] add up to softness."""
     try:
-        return seal_of(Surface(told.rms, told.longest, hurst=told.hurst), 1.0 / softness)
+        return seal_of(RoughSurface(told.rms, told.longest, hurst=told.hurst), 1.0 / softness)
     except InputError as error:
         raise InputError(f"{key}: {error}") from None
 
@@ -211,7 +211,7 @@ def _softness(youngs_modulus: float, poisson_ratio: float) -> float:
     return (1.0 - poisson_ratio**2) / youngs_modulus
 
 
-def coupling_gains(hold: Grip) -> Gains | None:
+def coupling_gains(hold: GripSpec) -> Gains | None:
     """Of the coupling; None where the hand's pose is imposed."""
     return None if hold.mode == "direct" else gains_of(hold)
 
@@ -226,7 +226,7 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         arm = octopus_arm()
         mesh, held, seed, cables, shares = arm.mesh, arm.base, arm.seed, arm.cables, arm.shares
         wall = np.flatnonzero(mesh.nodes[:, 1] <= 1e-9)
-        given = schema.Material.model_validate({"name": "silicone", "youngs_modulus": 150e3})
+        given = schema.MaterialSpec.model_validate({"name": "silicone", "youngs_modulus": 150e3})
     elif isinstance(g, CupFile):
         mesh = tetrahedra(g)
         require_opening(mesh.surface(told.name).compact(), spec.contact.sealing, g.path)
@@ -273,15 +273,15 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
     )
 
 
-def _own_material(g: CupModel | RevolvedCup | DrawnCup | BellowsCup) -> schema.Material | None:
+def _own_material(g: CupModel | RevolvedCup | DrawnCup | BellowsCup) -> schema.MaterialSpec | None:
     """Silicone of the model's modulus."""
     if not isinstance(g, CupModel):
         return None
     given = {"youngs_modulus": CUPS[g.model].youngs_modulus, "poisson_ratio": POISSON_RATIO}
-    return schema.Material.model_validate({"name": "silicone"} | given)
+    return schema.MaterialSpec.model_validate({"name": "silicone"} | given)
 
 
-def _body(spec: SuctionScene, told: Cup, form: Soft) -> HeldBody:
+def _body(spec: SuctionScene, told: SuctionCup, form: Soft) -> HeldBody:
     mass, inertia, drive = 0.0, None, told.drive
     if isinstance(drive, FigureDrive):
         mass, inertia = drive.mass, 0.4 * drive.mass * HEAD_RADIUS**2 * np.eye(3)
@@ -299,11 +299,11 @@ def _body(spec: SuctionScene, told: Cup, form: Soft) -> HeldBody:
 
 
 def _drive(
-    spec: SuctionScene, told: Cup, body: HeldBody, form: Soft, partner: RigidBody | None
-) -> list[Drive]:
+    spec: SuctionScene, told: SuctionCup, body: HeldBody, form: Soft, partner: RigidBody | None
+) -> list[CupDrive]:
     match spec.drive_of(told):
         case ScriptedDrive() as drive:
-            return [Scripted(body, _path(spec, drive))]
+            return [PathDrive(body, _path(spec, drive))]
         case FigureDrive() as drive:
             push = _course(drive.push)
             return [FigureSpring(body, partner, drive.stiffness, drive.damping, COIL_RADIUS, push)]
@@ -331,7 +331,7 @@ def _course(rows: Sequence[tuple[float, float]]) -> Course:
     return lambda time: float(np.interp(time, times, values))
 
 
-def _partner(spec: SuctionScene, cups: list[HeldBody], capacity: int) -> tuple[Side, RigidBody | None]:
+def _partner(spec: SuctionScene, cups: list[HeldBody], capacity: int) -> tuple[ContactSide, RigidBody | None]:
     """The other side, and the rigid body in it."""
     told = spec.partner
     if isinstance(told, SoftPartner):
@@ -375,7 +375,7 @@ def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -
     )
 
 
-def _ground(spec: SuctionScene, partner: Side) -> Ground | None:
+def _ground(spec: SuctionScene, partner: ContactSide) -> Ground | None:
     """The ground under a partner that moves; a rigid one touches it with the corners of its hull."""
     height = getattr(spec.partner, "ground", None)
     if height is None:

@@ -1,16 +1,16 @@
 """From a scene's pump, lines and valves to the network that its cups share."""
 
 from palpo.config.schema.gas import Gas, PumpedGas
-from palpo.config.schema.pump import CupLine, Line
+from palpo.config.schema.pump import CupLine, LineSpec
 from palpo.config.schema.suction import SuctionScene
-from palpo.physics.suction.network import Pump, PumpedCups, pipe_conductance
+from palpo.physics.suction.network import NodePump, PumpedCups, pipe_conductance
 from palpo.physics.systems.suction.drives import Switches
 
 
-def pump_of(gas: PumpedGas) -> Pump:
+def pump_of(gas: PumpedGas) -> NodePump:
     """The pump at the manifold."""
     told = gas.manifold.pump
-    return Pump(0, told.speed, gas.atmosphere + told.lowest)
+    return NodePump(0, told.speed, gas.atmosphere + told.lowest)
 
 
 def pumped_of(spec: SuctionScene) -> PumpedCups | None:
@@ -40,5 +40,5 @@ def change_pump(gas: Gas, switches: Switches) -> None:
         switches.running, switches.vented = gas.manifold.pump.runs, gas.manifold.vent.lets_in
 
 
-def _conductance(line: Line) -> float:
+def _conductance(line: LineSpec) -> float:
     return pipe_conductance(line.diameter, line.length)

@@ -14,9 +14,9 @@ from palpo.physics.mesh.hex_cups import drawn_grid, hex_cup
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.folds import find_folds
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import Surface, seal_of
+from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide
 from palpo.physics.systems.suction.step import Suction
 
@@ -41,10 +41,10 @@ def rehearse(cups: int = 1) -> None:
     volume, centre, inertia = block.mass_properties(1.0)
     rigid = RigidBody("block", 1.0, inertia / volume, centre)
     side = RigidSide(rigid, block.with_vertices(block.vertices - centre), 128)
-    seal = seal_of(Surface(1e-5, 5e-4), CUPS["small"].youngs_modulus)
+    seal = seal_of(RoughSurface(1e-5, 5e-4), CUPS["small"].youngs_modulus)
     suction = Suction(
         [CupSpec(body, seal=seal) for body in bodies], side, thresholds(1e-4, 5e-4, 2e-3),
-        Air(102e3, leak=1e-6), capacity=128, ground=Ground(-0.02, 0.6, np.arange(4)),
+        OutsideAir(102e3, leak=1e-6), capacity=128, ground=Ground(-0.02, 0.6, np.arange(4)),
     )  # fmt: skip
     for way in (0.0, -1e-3, -4e-3, -8e-3, -10e-3, -10e-3, -6e-3, 0.0, 5e-3):
         for body in bodies:
@@ -69,6 +69,6 @@ def _rehearse_folds(material: Material) -> None:
     folds = find_folds(mesh.surface().compact())
     limits = thresholds(1e-4, 5e-4, 8e-3)
     side = FixedSide(partners.slab(0.2, 2, 0.02))
-    suction = Suction([CupSpec(body, folds=folds)], side, limits, Air(102e3), capacity=1024)
+    suction = Suction([CupSpec(body, folds=folds)], side, limits, OutsideAir(102e3), capacity=1024)
     suction.step()
     suction.close()

@@ -25,9 +25,9 @@ from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason,
 from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.lapack import cholesky, cholesky_solve, make_words
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.lapack import cholesky, cholesky_solve, make_words
 
 PROXIMAL = 1e-9
 """eta, which keeps x where a singular W leaves it free."""

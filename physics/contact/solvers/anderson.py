@@ -25,14 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.relaxation import starting_force
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel, reordering_kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel, reordering_kernel
 
 DIFFERENCES = 40
 """Most differences m: 8 suffice for stacks of rigid bodies, squeezed soft bodies gain up to about 60."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.residual import asked_force, relative_natural_map
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 Array = NDArray[np.float64]
 

@@ -5,7 +5,7 @@ date, so that the offset of a contact costs nine products, and a contact whose f
 the others nothing.
 """
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 
 @inlined

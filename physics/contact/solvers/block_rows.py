@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 _STRIDE = 8
 """Between the rows of an own block: with it (row, column) -> 8 row + column meets no entry twice."""

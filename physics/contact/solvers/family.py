@@ -31,7 +31,7 @@ from palpo.physics.contact.solvers.relaxation import (
     stiffnesses,
 )
 from palpo.physics.contact.solvers.uzawa import DISPLACEMENT, ONCE, PENETRATION
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 T = TypeVar("T")
 

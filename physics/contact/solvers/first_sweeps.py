@@ -11,7 +11,7 @@ import numpy as np
 from palpo.physics.contact.residual import contact_statuses
 from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.bearing_part import WORTH, choose, put_back, take_out, tighter
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 FIRST, LAST, LOOK = 24, 8, 32
 """Sweeps before the first look at the residual, the plain ones among them; the last of them, in which

@@ -6,7 +6,7 @@ contact sliding along its free offset) and only there: neither follows a contact
 
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.solvers.newton import solve3
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 
 @inlined

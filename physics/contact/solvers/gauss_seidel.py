@@ -8,7 +8,7 @@ from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProbl
 from palpo.physics.contact.solvers import sparse
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

@@ -33,9 +33,9 @@ from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Spa
 from palpo.physics.contact.residual import judge, relative_natural_map, relative_residual, runaway
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.lapack import lu_factor, lu_solve, make_words
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.lapack import lu_factor, lu_solve, make_words
 
 ATTEMPTS = ((0.1, False), (1.0, False), (0.1, True), (0.01, True))
 """Ridge over sqrt(gap), W's diagonal blocks scaled to 1, and whether a short step lags: one that stalls

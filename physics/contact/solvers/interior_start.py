@@ -10,7 +10,7 @@ which is what being near the central path means (Mehrotra's starting point is of
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.solvers import interior_point
 from palpo.physics.contact.solvers.products import dot
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 LIFT, LEAST_LIFT, MOST_LIFT = 1.0, 0.01, 0.1
 """The share is LIFT times the force's relative residual, within these: the rougher the force, the farther it

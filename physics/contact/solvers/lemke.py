@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 
 LARGEST = 3000
 """Most unknowns n (h + 2): the tableau takes 16 bytes times their square, and a pivot as many products."""

@@ -31,7 +31,7 @@ from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import semi_smooth_newton
 from palpo.physics.contact.solvers.path_following import follow
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 Array = NDArray[np.float64]
 

@@ -33,14 +33,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.relaxation import starting_force
-from palpo.physics.errors import InputError
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import inlined, kernel
 
 COULOMB, ELLIPSE = 0, 1
 """Slip against the friction; the least of (28) on the ellipse, as printed, where it is closed."""

@@ -9,7 +9,7 @@ one Uzawa step, r = Proj(r*), takes its place. It also ends the visit, and so le
 """
 
 from palpo.physics.contact.laws import BIPOTENTIAL, augment, correct, correction_slope
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 HALVINGS = 8
 """Shortest step of the line search: 2^-8 of Newton's."""

@@ -1,6 +1,6 @@
 """Products and scales that the solvers of whole problems share."""
 
-from palpo.physics.kernels import kernel, reordering_kernel
+from palpo.physics.numerics.kernels import kernel, reordering_kernel
 
 STIFFEST = 1e-8
 """Least compliance of a contact over the mean of all: what yields less is scaled as if it yielded so much."""

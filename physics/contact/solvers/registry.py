@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Solve = Callable[..., ContactResult]
 """solve(problem, stop, **options) -> ContactResult"""

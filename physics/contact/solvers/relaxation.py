@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, relative_natural_map, runaway
@@ -19,7 +18,8 @@ from palpo.physics.contact.solvers.block import close_block, open_block, set_off
 from palpo.physics.contact.solvers.formulations import slip_first, stick_first
 from palpo.physics.contact.solvers.newton import newton_contact
 from palpo.physics.contact.solvers.uzawa import ONCE, uzawa_contact
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import inlined, kernel
 
 EXACT, UZAWA, NEWTON, STICK_FIRST, SLIP_FIRST = range(5)
 """Methods of the local problem."""

@@ -31,8 +31,8 @@ from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.contact.solvers.relaxation import starting_force
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.lapack import lu_factor, lu_solve, make_words
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.lapack import lu_factor, lu_solve, make_words
 
 HALVINGS, FALL = 5, 1e-3
 """Lengths of a step that are tried, and the share of it by which the residual has to fall."""

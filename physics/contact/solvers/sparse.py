@@ -27,7 +27,7 @@ from palpo.physics.contact.solvers.relaxation import (
     STILL,
     starting_force,
 )
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 
 def solve(problem: SparseProblem, stop: Stop) -> ContactResult:

@@ -8,7 +8,6 @@ from time import perf_counter
 
 import numpy as np
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactResult, Reason, SparseProblem, Stop
 from palpo.physics.contact.residual import asked_force, judge, natural_map_norm, relative_error, runaway
@@ -29,7 +28,8 @@ from palpo.physics.contact.solvers.anderson import (
 )
 from palpo.physics.contact.solvers.block_rows import BlockRows, add_force, block_rows, set_offsets
 from palpo.physics.contact.solvers.relaxation import starting_force
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import inlined, kernel
 
 DIFFERENCES = 12
 """Most differences: those of so many sweeps cost about as much as a sweep over the blocks of rigid bodies."""

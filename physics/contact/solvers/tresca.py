@@ -21,7 +21,7 @@ from palpo.physics.contact.residual import judge, relative_residual
 from palpo.physics.contact.solvers.anderson import make_acceleration, prepare
 from palpo.physics.contact.solvers.block import add_row
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.kernels import kernel
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ own it is the *local* one.
 """
 
 from palpo.physics.contact.laws import augment, correct
-from palpo.physics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined
 
 ONCE, DISPLACEMENT, PENETRATION = 0, 1, 2
 """When a visit ends: after one step (global); at |dr| / rho <= eps L (3.6); at x_n >= -eps L (3.7)."""

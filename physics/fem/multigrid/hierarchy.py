@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from palpo.physics.fem.block_product import Neighbours
 from palpo.physics.fem.multigrid.lattice import COARSEST, FIRST, Coarse, coarsened, mean_edge
-from palpo.physics.kernels import fast_inlined, fast_kernel
+from palpo.physics.numerics.kernels import fast_inlined, fast_kernel
 
 Floats = NDArray[np.float64]
 
 
-class Rows(NamedTuple):
+class LevelRows(NamedTuple):
     """Rows of blocks of all levels.
 
     level (levels + 1,): first node of each level.  start (nodes + 1,), node (m,): its columns, ascending.
@@ -73,7 +73,7 @@ class Hierarchy:
         column = np.concatenate([part + before for part, before in zip(nodes, level, strict=False)])
         owner = np.repeat(np.arange(level[-1]), np.diff(row_start))
         no_parent = np.zeros((0, 4))
-        self.rows = Rows(
+        self.rows = LevelRows(
             level.astype(np.int32), row_start.astype(np.int32), column.astype(np.int32),
             np.flatnonzero(owner == column).astype(np.int32),
             np.concatenate([no_parent, *parents]).astype(np.int32),

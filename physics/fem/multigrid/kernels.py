@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import fast_inlined, fast_kernel
+from palpo.physics.numerics.kernels import fast_inlined, fast_kernel
 
 TINY = np.float32(1e-30)
 

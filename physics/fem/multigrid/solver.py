@@ -9,7 +9,7 @@ and in double precision for what is to be as good as a factor's.
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.fem.multigrid.hierarchy import Hierarchy, Rows
+from palpo.physics.fem.multigrid.hierarchy import Hierarchy, LevelRows
 from palpo.physics.fem.multigrid.kernels import (
     Preconditioner,
     combined,
@@ -17,7 +17,7 @@ from palpo.physics.fem.multigrid.kernels import (
     invert_diagonal,
     product,
 )
-from palpo.physics.fem.multigrid.window import Window
+from palpo.physics.fem.multigrid.window import NodeWindow
 
 LANES = 32
 """Columns solved together; a single one goes alone."""
@@ -125,7 +125,7 @@ class MultigridFactor:
         known = Preconditioner(self._data, self._inverse, self._coarsest)
         return approach(self.hierarchy.rows, fine, known, b, tolerance, most, start)
 
-    def within(self, window: Window) -> "WindowSystem":
+    def within(self, window: NodeWindow) -> "WindowSystem":
         """A_h of the last `refactor` on the window's nodes alone, all others held."""
         none = np.zeros((0, 0), np.float32)
         own = Preconditioner(self._data[window.entries], self._inverse[window.nodes], none)
@@ -136,7 +136,7 @@ class WindowSystem:
     """A system in single precision on the nodes of a window, without coarser levels: for short steps, where
     what acts on a point does not reach far."""
 
-    def __init__(self, window: Window, known: Preconditioner) -> None:
+    def __init__(self, window: NodeWindow, known: Preconditioner) -> None:
         self.window, self._known = window, known
 
     def approach(
@@ -147,7 +147,7 @@ class WindowSystem:
 
 
 def approach(
-    levels: Rows,
+    levels: LevelRows,
     fine: NDArray,
     known: Preconditioner,
     b: NDArray,

@@ -6,17 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem.block_product import Neighbours
-from palpo.physics.fem.multigrid.hierarchy import Rows
+from palpo.physics.fem.multigrid.hierarchy import LevelRows
 
 
-class Window(NamedTuple):
+class NodeWindow(NamedTuple):
     """Nodes of a mesh (n,), ascending, and the rows that a matrix of the mesh has on them alone."""
 
     nodes: NDArray[np.int64]
     entries: NDArray[np.int64]
     """Of the mesh's rows, (m,)."""
     neighbours: Neighbours
-    rows: Rows
+    rows: LevelRows
     """The same as a hierarchy of one level."""
 
     @property
@@ -25,7 +25,7 @@ class Window(NamedTuple):
         return (3 * self.nodes[:, None] + np.arange(3)).ravel()
 
 
-def window_around(rows: Neighbours, nodes: NDArray[np.intp], rings: int) -> Window:
+def window_around(rows: Neighbours, nodes: NDArray[np.intp], rings: int) -> NodeWindow:
     """The window of all nodes that so many edges lead to from `nodes`."""
     n = rows.start.size - 1
     owner = np.repeat(np.arange(n), np.diff(rows.start))
@@ -42,6 +42,6 @@ def window_around(rows: Neighbours, nodes: NDArray[np.intp], rings: int) -> Wind
     own = np.flatnonzero(rows.node[entries] == owner[entries]).astype(np.int32)
     level = np.array([0, len(kept), len(kept)], np.int32)
     no_weight = np.zeros((len(kept), 4), np.float32)
-    return Window(
-        kept, entries, neighbours, Rows(level, start, node, own, no_weight.astype(np.int32), no_weight)
+    return NodeWindow(
+        kept, entries, neighbours, LevelRows(level, start, node, own, no_weight.astype(np.int32), no_weight)
     )

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.clamped import ClampedBody
 from palpo.physics.collision.contact_surface import CREASE
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 EDGE_CONTACTS = 64
 """Room for contacts of edges, beside one for each vertex."""

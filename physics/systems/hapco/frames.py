@@ -5,10 +5,10 @@ Both are tuples with a `servo` (palpo.physics.systems.hapco.tick), what is `in_f
 (palpo.physics.exchange.contact_frame, palpo.physics.exchange.tangent_frame).
 """
 
-from palpo.physics.arrays import copy_rows
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import come_into_force
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.arrays import copy_rows
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.tick import put_settings
 
 

@@ -6,13 +6,13 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.tracked_contacts import find as find_tracked
+from palpo.physics.compliance.surface_state import HELD
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, STICK
-from palpo.physics.engine.contacts import append
-from palpo.physics.engine.contract import DONE, END
+from palpo.physics.contract.contacts import append
+from palpo.physics.contract.stages import DONE, END
 from palpo.physics.engine.equilibrium import delassus, gather, push_all
 from palpo.physics.engine.rows import free_motion, set_rows
 from palpo.physics.engine.table import ask_all
@@ -22,12 +22,12 @@ from palpo.physics.exchange.buffer import acquire, publish, published_count, tak
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.servo import Hold, make_servo
 from palpo.physics.systems.hapco.tick import FIXED, MOBILE, QuasistaticServo, put_settings
 from palpo.physics.systems.hapco.two_rates import MultirateServo, with_exchange
-from palpo.physics.yields.surface_state import HELD
 
 
 @kernel

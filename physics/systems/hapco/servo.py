@@ -15,27 +15,27 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.contact_surface import contact_surface
 from palpo.physics.collision.mobile_contacts import mobile_features
 from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
+from palpo.physics.compliance.surface import SURFACE
+from palpo.physics.compliance.surface_state import COUPLED, HELD, make_surface
 from palpo.physics.contact.solvers.semi_smooth_newton import make_semi_smooth
+from palpo.physics.contract.stages import make_hand
 from palpo.physics.engine.build import Detector, make_engine
-from palpo.physics.engine.contract import make_hand
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
+from palpo.physics.engine.joints import UPRIGHT
 from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
 from palpo.physics.engine.stepping import newton_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.gains import COUPLING, Gains, gains_record
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture, make_settings
 from palpo.physics.fem.material import Material
-from palpo.physics.gains import COUPLING, Gains, gains_record
-from palpo.physics.kernels import callback
 from palpo.physics.mesh.generate import hex_block
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import callback
 from palpo.physics.systems.hapco.detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
-from palpo.physics.systems.hapco.interaction import UPRIGHT
 from palpo.physics.systems.hapco.tick import Grip, QuasistaticServo, tick
-from palpo.physics.yields.surface import SURFACE
-from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
 
 SOLVERS = anderson_unit, uzawa_unit, newton_unit, gauss_seidel_unit, maximal_dissipation_unit
 """By the values of palpo.physics.exchange.quasistatic_frame.VALUES' solver."""

@@ -34,18 +34,18 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.tick import aim, tell_shapes
 from palpo.physics.exchange.buffer import is_fresh, make_control, publish, reader_slot, writer_slot
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.patience import none_in_force, wait, waits
 from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, TOUCHES, end_tick
 from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
-from palpo.physics.kernels import callback, kernel
-from palpo.physics.math3 import cross3, dot3, quat_difference
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import callback, kernel
+from palpo.physics.numerics.math3 import cross3, dot3, quat_difference
 from palpo.physics.systems.hapco.frames import adopt
 from palpo.physics.systems.hapco.servo import smallest_servo
 from palpo.physics.systems.hapco.tick import QuasistaticServo, draw_bodies, pose, tell_hand

@@ -12,24 +12,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.tracked_contacts import tell
 from palpo.physics.contact.laws import SLIP, STICK, project_cone
 from palpo.physics.contact.tangents import ForceTangents
-from palpo.physics.engine.contract import DONE, END, PLACE
+from palpo.physics.contract.stages import DONE, END, PLACE
 from palpo.physics.engine.equilibrium import delassus, gather, push, push_all, solve, tell_statuses
 from palpo.physics.engine.rows import free_motion, set_rows
 from palpo.physics.engine.solve import judge, open_step
 from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.engine.tick import aim, begin, end, find, let_go
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.buffer import acquire, writer_slot
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.port import NOT_FINITE
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import norm3, quat_difference, rotate_by
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import norm3, quat_difference, rotate_by
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLoop
 from palpo.physics.systems.hapco.servo import Hold, make_servo

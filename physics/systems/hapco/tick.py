@@ -1,9 +1,9 @@
-"""The servo's step of HapCo: `palpo.physics.systems.hapco.interaction` as one compiled tick on the engine.
+"""The servo's step of HapCo as one compiled tick on the engine.
 
-Two quasi-static surfaces, one in the hand (palpo.physics.yields.surface), the vertices of one tracked over
-the other (palpo.physics.collision.tracked_contacts), and the steps of N. Talbi's thesis (section 2.7, figure
-2.12) in their order: move the frame, detect, free displacement, W, contact forces, displacement of both
-bodies, force on the hand. No low-rate loop takes part. The tick allocates nothing, asks nothing of the
+Two quasi-static surfaces, one in the hand (palpo.physics.compliance.surface), the vertices of one tracked
+over the other (palpo.physics.collision.tracked_contacts), and the steps of N. Talbi's thesis (section 2.7,
+figure 2.12) in their order: move the frame, detect, free displacement, W, contact forces, displacement of
+both bodies, force on the hand. No low-rate loop takes part. The tick allocates nothing, asks nothing of the
 interpreter and reports by its status.
 """
 
@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy, copy_rows
 from palpo.physics.collision.tracked_contacts import Tracked
+from palpo.physics.compliance.surface import swap_poses
+from palpo.physics.compliance.surface_state import Surface
 from palpo.physics.contact.laws import SLIP
-from palpo.physics.engine.contract import DONE, PLACE, Batch, Hand
+from palpo.physics.contract.stages import DONE, PLACE, Batch, Hand
 from palpo.physics.engine.equilibrium import delassus, equilibrium, gather
 from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.table import Engine, ask
@@ -24,10 +25,9 @@ from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, SLIDES, TOUCHES, Port, end_tick
 from palpo.physics.exchange.quasistatic_frame import UZAWA_GLOBAL, UZAWA_LOCAL, Picture, Settings
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import norm3, quat_multiply, quat_normalise
-from palpo.physics.yields.surface import swap_poses
-from palpo.physics.yields.surface_state import Surface
+from palpo.physics.numerics.arrays import copy, copy_rows
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import norm3, quat_multiply, quat_normalise
 
 SLOW = 5e-3
 """Speed of the hand below which friction is made up for in proportion [m/s]."""

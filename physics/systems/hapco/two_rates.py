@@ -26,12 +26,11 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import all_finite, copy, copy_rows
 from palpo.physics.collision.tracked_contacts import separation, tell
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import STICK
 from palpo.physics.contact.solvers.block import set_offset
-from palpo.physics.engine.contract import DONE
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.equilibrium import gather, push, scatter, settled, solve, tell_statuses, warm_start
 from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.solve import open_step
@@ -48,8 +47,9 @@ from palpo.physics.exchange.contact_frame import (
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.patience import none_in_force, wait, waits
 from palpo.physics.exchange.port import NOT_FINITE, end_tick
-from palpo.physics.kernels import callback, inlined, kernel
-from palpo.physics.math3 import dot3, matvec3, matvec3_transposed
+from palpo.physics.numerics.arrays import all_finite, copy, copy_rows
+from palpo.physics.numerics.kernels import callback, inlined, kernel
+from palpo.physics.numerics.math3 import dot3, matvec3, matvec3_transposed
 from palpo.physics.systems.hapco.frames import adopt
 from palpo.physics.systems.hapco.servo import smallest_servo
 from palpo.physics.systems.hapco.tick import QuasistaticServo, feedback, pose, publish_picture

@@ -13,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.compliance.chain import CHAIN, Chain, make_chain
+from palpo.physics.compliance.hold import Hold, held_point
+from palpo.physics.compliance.modal import MODAL
+from palpo.physics.compliance.modal_state import Modal, make_modal
+from palpo.physics.compliance.scripted import SCRIPTED, make_scripted
+from palpo.physics.contract.stages import Batch, Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.build import Built, Detector, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
-from palpo.physics.engine.contract import Batch, Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.joints import SLIDE, Joint
-from palpo.physics.engine.pair_points import Asked, PairSearch, look_batch, make_pair_search
+from palpo.physics.engine.pair_points import PairSearch, QueriedBodies, look_batch, make_pair_search
 from palpo.physics.engine.pairs import pair_detector
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
@@ -29,13 +34,8 @@ from palpo.physics.exchange.patience import PATIENCE_PERIODS
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
 from palpo.physics.systems.multirate.high_state import ADOPTED, Counts, Held, HighRate, Link
-from palpo.physics.systems.multirate.hold import Hold, held_point
 from palpo.physics.systems.multirate.quasistatic_tool import held_surface
 from palpo.physics.systems.multirate.scene import Loop, Numbers, Scene
-from palpo.physics.yields.chain import CHAIN, Chain, make_chain
-from palpo.physics.yields.modal import MODAL
-from palpo.physics.yields.modal_state import Modal, make_modal
-from palpo.physics.yields.scripted import SCRIPTED, make_scripted
 
 AT_ONCE = 32
 """Up to so many contacts all are solved for, the open ones too; more have a working set."""
@@ -206,7 +206,7 @@ def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:
         hold.target[:], hold.target_q[:] = target, hold.rest
         model = model._replace(gravity=model.gravity.copy())
         if number in scene.quasistatic:
-            from palpo.physics.yields.surface import SURFACE  # compiled for scenes that have some
+            from palpo.physics.compliance.surface import SURFACE  # compiled for scenes that have some
 
             surface, chain = held_surface(scene.quasistatic[number], model.gravity, state, hold, room)
             body = SURFACE.bind(surface)
@@ -279,7 +279,7 @@ def _searches(
     detectors, kept = [], []
     for modal in modals:
         looks = [Handle(look_batch(one.looks)) if one.looks else None for one in placed]
-        asked = Asked(
+        asked = QueriedBodies(
             np.array([one.body.kind.unit.address for one in placed], np.int64),
             np.array([one.body.handle.address for one in placed], np.int64), np.zeros(n, np.int64),
             np.array([look.address if look else 0 for look in looks], np.int64),

@@ -8,23 +8,23 @@ import numpy as np
 from numba import typeof, types
 
 from palpo.physics.bodies.chain_models import rest_state, rigid_model
-from palpo.physics.collision.topology import TOOL, Shape, join_shapes
+from palpo.physics.collision.topology import TOOL, CollisionShape, join_shapes
+from palpo.physics.compliance.hold import make_hold
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.gains import Gains
-from palpo.physics.kernels import callback
+from palpo.physics.numerics.kernels import callback
 from palpo.physics.systems.multirate.assembly import make_servo_side
 from palpo.physics.systems.multirate.high_rate import tick
 from palpo.physics.systems.multirate.high_state import HighRate
-from palpo.physics.systems.multirate.hold import make_hold
 from palpo.physics.systems.multirate.scene import Attachments, MovingPoints, Numbers, Scene, ToolPoints
 
 
 def smallest_scene() -> Scene:
     """One rigid ball in empty space: the least that a tick can be run on."""
     none = np.zeros((0, 3), np.int32)
-    shape = Shape(1, none, np.array([[0, 0]], np.int32), 0.01, TOOL)
+    shape = CollisionShape(1, none, np.array([[0, 0]], np.int32), 0.01, TOOL)
     topology, _ = join_shapes([shape])
     moving = MovingPoints(
         np.zeros(0, np.int32), np.zeros((0, 1, 3)), np.zeros((0, 1, 4)), np.ones(1, np.int64)

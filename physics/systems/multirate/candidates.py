@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import LOW, Topology
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import cross3, norm3
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import cross3, norm3
 
 SOME_DAY = 1.0
 """Seconds added to the earliest time of pairs that do not approach: they come after those that do."""

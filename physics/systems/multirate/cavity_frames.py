@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.contract.contacts import FIND, KEEP, detector
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.cavities import Cavities, make_cavities
-from palpo.physics.engine.contacts import FIND, KEEP, detector
-from palpo.physics.engine.contract import DONE
 from palpo.physics.exchange.buffer import make_control, reader_slot
 from palpo.physics.exchange.constraint_frame import (
     CAVITIES,
@@ -24,7 +24,7 @@ from palpo.physics.exchange.constraint_frame import (
     ConstraintFrame,
     make_frame,
 )
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 class Valve(NamedTuple):

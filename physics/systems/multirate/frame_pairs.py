@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.systems.multirate.scene import Loop, Scene
 
 ANYONE, OWN, SLOWER, QUICKER = 0, 1, 2, 3

@@ -6,9 +6,8 @@ and reports failure by its return value. `high_rate_tick` is the same as a C cal
 device's own scheduler.
 """
 
-from palpo.physics.arrays import copy
 from palpo.physics.contact.laws import SLIP
-from palpo.physics.engine.contract import BEGIN, DONE, POINT
+from palpo.physics.contract.stages import BEGIN, DONE, POINT
 from palpo.physics.engine.equilibrium import equilibrium
 from palpo.physics.engine.frames import adopt, keep_yield, log_forces, see_yield
 from palpo.physics.engine.rows import free_motion
@@ -19,7 +18,8 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import is_overdue, wait
 from palpo.physics.exchange.port import FELT_BITS, NOT_FINITE, OK, SLIDES, TOUCHES, end_tick
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.systems.multirate.high_state import HOLD_REACTION, TAKEN_CALL, TAKEN_ID
 from palpo.physics.systems.multirate.state_report import held_of, link_of, log_model, publish_state
 

@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_state import ChainState
-from palpo.physics.engine.contract import Batch, Hand
+from palpo.physics.compliance.chain import Chain
+from palpo.physics.compliance.hold import Hold
+from palpo.physics.contract.stages import Batch, Hand
 from palpo.physics.engine.pair_points import PairSearch
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
@@ -19,8 +21,6 @@ from palpo.physics.exchange.model_log import ModelLog
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.systems.multirate.hold import Hold
-from palpo.physics.yields.chain import Chain
 
 CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""

@@ -21,7 +21,7 @@ from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
-from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.interface_model import InterfaceState, adopt, make_interface_state, store
 from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.multirate.candidates import by_turns, expected_arrival, points_by, shared_out

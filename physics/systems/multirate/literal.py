@@ -21,7 +21,7 @@ from palpo.physics.exchange.constraint_frame import (
 )
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
-from palpo.physics.math3 import rotate_by
+from palpo.physics.numerics.math3 import rotate_by
 from palpo.physics.systems.multirate.assembly import TOOL as STIFF
 from palpo.physics.systems.multirate.assembly import ServoSide, make_servo_side
 from palpo.physics.systems.multirate.held_frame import Motion, free_motions, write_held

@@ -1,7 +1,7 @@
 """Where points are that a tool carries, and how quick points are."""
 
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_rotate
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_rotate
 
 
 @kernel

@@ -17,9 +17,9 @@ from palpo.physics.bodies.chain_state import ChainModel, ChainState
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 
 if TYPE_CHECKING:
-    from palpo.physics.systems.multirate.hold import Hold
-    from palpo.physics.yields.chain import Chain
-    from palpo.physics.yields.surface_state import Surface
+    from palpo.physics.compliance.chain import Chain
+    from palpo.physics.compliance.hold import Hold
+    from palpo.physics.compliance.surface_state import Surface
 
 
 class QuasistaticTool:
@@ -30,7 +30,7 @@ class QuasistaticTool:
 
     def __init__(self, body: QuasistaticBody) -> None:
         # its compiled stages are those of scenes that have such a tool
-        from palpo.physics.yields.surface_state import told_state
+        from palpo.physics.compliance.surface_state import told_state
 
         self.body = body
         self.model: ChainModel = rigid_model(body.mass, body.mass * np.eye(3), body.gravity)
@@ -50,8 +50,8 @@ def held_surface(
     gravity (3,) and hold are the scene's own, which an operator may change; capacity: points of a batch.
     """
     # compiled stages, which a picture at rest does without
-    from palpo.physics.yields.chain import make_chain
-    from palpo.physics.yields.surface_state import COUPLED, HELD, make_surface
+    from palpo.physics.compliance.chain import make_chain
+    from palpo.physics.compliance.surface_state import COUPLED, HELD, make_surface
 
     surface = make_surface(tool.body, capacity, HELD if hold.direct[0] == 1 else COUPLED)
     frame = surface.frame._replace(gains=hold.gains, target=hold.target, target_q=hold.target_q)

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
-from palpo.physics.collision.surface_feel import Surfaces, make_surfaces
+from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, Topology
-from palpo.physics.engine.contract import Kind
+from palpo.physics.compliance.hold import Hold
+from palpo.physics.contract.stages import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.systems.multirate.hold import Hold
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.multirate.shut_air import ShutAir
 
@@ -166,7 +166,7 @@ class Scene:
     """Bodies at the servo's rate beside the tool; a low loop sees them where `rest` has their points."""
     ratios: list[int] = field(default_factory=list)
     """Of each member: servo steps in a period of its own low loop; without any, all have `numbers.ratio`."""
-    surfaces: Surfaces = field(default_factory=make_surfaces)
+    surfaces: SlidingSurfaces = field(default_factory=make_surfaces)
     """How surfaces feel to what slides on them."""
     air: ShutAir | None = None
     """Finds the cavities between two of the members."""

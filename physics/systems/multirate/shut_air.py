@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.exchange.constraint_frame import CAVITIES, ConstraintFrame
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.gaps import choose_points, measure, move_target, target
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
 
@@ -51,8 +51,8 @@ class ShutAir:
     """
 
     def __init__(
-        self, cup: FieldedMember, partner: FieldedMember, limits: Thresholds, roughness: float, air: Air,
-        most: int, button: int = 0, valve: ArrayLike = (),
+        self, cup: FieldedMember, partner: FieldedMember, limits: Thresholds, roughness: float,
+        air: OutsideAir, most: int, button: int = 0, valve: ArrayLike = (),
     ) -> None:  # fmt: skip
         self.button, self.valve = button, valve
         self.sides = MemberSide(cup), MemberSide(partner)

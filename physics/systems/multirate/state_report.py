@@ -1,9 +1,9 @@
 """What a tick tells of itself: the tool for the low-rate loop, and all that a picture needs."""
 
-from palpo.physics.engine.points import batch_of
+from palpo.physics.contract.points import batch_of
 from palpo.physics.exchange.buffer import publish, reader_slot, writer_slot
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.kernels import inlined, kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.reduction.replay import add_work
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 FALLEN = 0.5
 """Share of the force at its start below which a fall is a click [-]."""

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
 from palpo.physics.exchange.atomics import CACHE_LINE, exchange
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import OK
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import norm3, quat_from_rotvec
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import norm3, quat_from_rotvec
 from palpo.physics.systems.snap.tick import SnapServo, tick
 
 SENSED = 12

@@ -22,7 +22,7 @@ from scipy.interpolate import make_interp_spline
 from scipy.ndimage import median_filter
 from scipy.optimize import least_squares
 
-from palpo.physics.errors import InputError
+from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]
 Curve = tuple[Floats, Floats]

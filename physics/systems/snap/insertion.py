@@ -7,11 +7,11 @@ import numpy as np
 from numpy.lib.recfunctions import structured_to_unstructured
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.snap_frame import ENERGY
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_from_rotvec, quat_multiply
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_from_rotvec, quat_multiply
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.step import step
 

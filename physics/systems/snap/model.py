@@ -7,6 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.collision.distance_field import DistanceField, exact_field
 from palpo.physics.collision.field_contacts import field_contacts_detector
 from palpo.physics.collision.field_search import (
@@ -18,19 +19,20 @@ from palpo.physics.collision.field_search import (
     make_solid,
 )
 from palpo.physics.collision.surface_points import SurfacePoints, edge_points, surface_points, ways_along
-from palpo.physics.dynamics.admittance import make_plug
+from palpo.physics.compliance.midpoint_held import MIDPOINT_HELD, MidpointHeld, make_midpoint_held
+from palpo.physics.compliance.midpoint_modal import MIDPOINT_MODAL, MidpointModal, make_midpoint_modal
+from palpo.physics.contract.stages import Hand, make_hand
 from palpo.physics.engine.build import Detector, make_engine
-from palpo.physics.engine.contract import Hand, make_hand
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.snap_frame import ENERGY
-from palpo.physics.mesh.connectors.connector import Connector, Prong
 from palpo.physics.reduction.cyclic import on_meridians
 from palpo.physics.reduction.joining import join, nodal_map
 from palpo.physics.reduction.linear_model import Basis, LinearModel
+from palpo.physics.systems.snap.connectors.connector import Connector, Prong
 from palpo.physics.systems.snap.numerics import (
     STIFF,
     Numerics,
@@ -40,8 +42,6 @@ from palpo.physics.systems.snap.numerics import (
     segment_models,
 )
 from palpo.physics.systems.snap.step import take_settings
-from palpo.physics.yields.midpoint_held import MIDPOINT_HELD, MidpointHeld, make_midpoint_held
-from palpo.physics.yields.midpoint_modal import MIDPOINT_MODAL, MidpointModal, make_midpoint_modal
 
 SOLVERS = maximal_dissipation_unit, gauss_seidel_unit, anderson_unit
 """By MAXIMAL_DISSIPATION, GAUSS_SEIDEL and ANDERSON of palpo.physics.exchange.snap_frame."""

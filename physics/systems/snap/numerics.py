@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.field_search import MOST_CLUSTERS
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.snap_frame import MAXIMAL_DISSIPATION, VALUES
 from palpo.physics.fem.rest_stiffness import elements_of
-from palpo.physics.mesh.connectors.connector import Connector, Prong, with_true_corners
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.cyclic import equal_motions, low_motions
 from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut
 from palpo.physics.reduction.linear_model import Basis, LinearModel, vibration_modes
 from palpo.physics.reduction.partition import by_graph, surface_and_inside
 from palpo.physics.reduction.static_modes import static_modes
+from palpo.physics.systems.snap.connectors.connector import Connector, Prong, with_true_corners
 
 STIFF = 1e3
 """k_c over a node's stiffness, E times the edge: segments part by a thousandth of what the mesh yields."""

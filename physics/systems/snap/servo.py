@@ -8,21 +8,21 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.bodies.admittance import PlugModel
 from palpo.physics.collision.distance_field import EXACT, DistanceField
 from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance
 from palpo.physics.collision.near_band import everywhere
 from palpo.physics.collision.signed_distance import no_exact_distance
-from palpo.physics.dynamics.admittance import PlugModel
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.snap_frame import make_snap_picture, make_snap_settings
 from palpo.physics.fem.material import Material
-from palpo.physics.kernels import callback
-from palpo.physics.mesh.connectors.connector import Admittance, Connector, make_prong
 from palpo.physics.mesh.generate import block
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import callback
+from palpo.physics.systems.snap.connectors.connector import Admittance, Connector, make_prong
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import Numerics, default_settings
 from palpo.physics.systems.snap.tick import COUNT, SnapServo, tick

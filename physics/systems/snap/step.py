@@ -1,7 +1,7 @@
 """The step of a snap connector: 002's steps in its order, on the engine (`physics.engine.tick`).
 
 1. *Free motion* (4, 5, 11 to 14): prongs and plug in the middle of the step, without contact: `begin` of
-   `physics.yields.midpoint_modal` and of `physics.yields.midpoint_held`.
+   `physics.compliance.midpoint_modal` and of `physics.compliance.midpoint_held`.
 2. *Collision detection* (IV-A): points interpolated on the prongs, in the plug's frame, their distances and
    normals; the deepest of each k-means cluster: `physics.collision.field_contacts`.
 3. *Contact solver* (23 to 28): the Delassus operator of what each body adds to it, maximal dissipation:
@@ -12,7 +12,7 @@ Steps 2 and 3 are repeated where the forces found differ so much that points may
 click.
 
 **Where a gap is taken.** Distance and normal are those at the step's start; the law asks for the velocity
-v_eps = v+ + eps v (physics.contact.midpoint) and does the work f_n T vh_n = f_n (T (1 - eps) v_n - g) / 2
+v_eps = v+ + eps v (EQUATIONS.md, 3) and does the work f_n T vh_n = f_n (T (1 - eps) v_n - g) / 2
 in a step. With eps = 1 that is -f_n g / 2: contacts feed in nothing but what pushes a penetration out. With
 eps < 1 they do wherever a contact parts at the step's start, v_n > 0, and would close at its end: that is
 how a prong's stiff modes ring, v+ = -v about a skin that hardly moves. So eps = 1 is the law for elastic
@@ -26,13 +26,13 @@ to rounding, at any stiffness and step; W_correction = -sum f_n g / 2 is the par
 does: it pays for a penetration that is pushed out, and takes from a body that is stopped early.
 """
 
-from palpo.physics.arrays import copy
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine import tick as engine
-from palpo.physics.engine.contract import DONE
 from palpo.physics.engine.rows import relative
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import NOT_FINITE, OK
-from palpo.physics.kernels import kernel
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel

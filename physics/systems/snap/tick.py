@@ -12,15 +12,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import copy
+from palpo.physics.bodies.admittance import plug_energy
 from palpo.physics.contact.laws import SLIP
-from palpo.physics.dynamics.admittance import plug_energy
 from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, SLIDES, TOUCHES, Port, end_tick
 from palpo.physics.exchange.snap_frame import SnapPicture, SnapSettings
-from palpo.physics.kernels import inlined, kernel
-from palpo.physics.math3 import dot3, norm3, quat_difference, quat_multiply, quat_normalise, rotate_by
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import (
+    dot3,
+    norm3,
+    quat_difference,
+    quat_multiply,
+    quat_normalise,
+    rotate_by,
+)
 from palpo.physics.systems.snap.model import SnapState
 from palpo.physics.systems.snap.step import step, take_settings
 

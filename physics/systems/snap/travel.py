@@ -14,8 +14,8 @@ from scipy.ndimage import median_filter
 
 from palpo.physics.collision.distance_field import DistanceField
 from palpo.physics.fem.stress import NodalLoad
-from palpo.physics.mesh.connectors.connector import RESPONSE, Admittance, Connector, Prong
 from palpo.physics.reduction.static_shapes import static_shapes
+from palpo.physics.systems.snap.connectors.connector import RESPONSE, Admittance, Connector, Prong
 from palpo.physics.systems.snap.insertion import Insertion
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import Numerics, segment_models
@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class TravelDirection:
     """One direction of travel."""
 
     travel: Floats
@@ -95,8 +95,8 @@ class Travel:
     """In and back out."""
 
     model: SnapModel
-    insertion: Way
-    retention: Way
+    insertion: TravelDirection
+    retention: TravelDirection
     latched: bool
     """Whether the plug felt hardly anything when it had arrived."""
 
@@ -191,7 +191,7 @@ class _Told:
         self._tell(self._k / self._n)
 
 
-def _go(run: Insertion, gauges: list[NodalLoad], ends: Floats, sign: float, told: _Told) -> Way:
+def _go(run: Insertion, gauges: list[NodalLoad], ends: Floats, sign: float, told: _Told) -> TravelDirection:
     """The way to each of `ends`, loads at each."""
     model = run.model
     travel, force, stress, strain = [], [], [], []
@@ -212,7 +212,7 @@ def _go(run: Insertion, gauges: list[NodalLoad], ends: Floats, sign: float, told
             worst = moved
         told()
     slow = median_filter(np.concatenate(force), WINDOW, mode="nearest")
-    return Way(np.concatenate(travel), slow, ends, np.array(stress), np.array(strain), worst)
+    return TravelDirection(np.concatenate(travel), slow, ends, np.array(stress), np.array(strain), worst)
 
 
 def _first(holds: NDArray[np.bool_]) -> int:

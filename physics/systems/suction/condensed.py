@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.suction_frame import SuctionFrame
-from palpo.physics.gains import Gains
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ Course = Callable[[float], float]
 """A quantity over time [s]."""
 
 
-class Drive(Protocol):
+class CupDrive(Protocol):
     """Something that acts on cups."""
 
     def prepare(self, time: float) -> None:
@@ -24,14 +24,14 @@ class Drive(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Scripted:
+class PathDrive:
     """The handle follows a path of displacements (3,) [m] from where it is at rest."""
 
     body: HeldBody
     path: Callable[[float], NDArray[np.float64]]
 
     def prepare(self, time: float) -> None:
-        """See Drive."""
+        """See CupDrive."""
         handle = self.body.handle
         assert handle is not None
         handle.drive(handle.centre + self.path(time))
@@ -47,7 +47,7 @@ class Switches:
     valves: Sequence[Callable[[float], bool]]
 
     def prepare(self, time: float) -> None:
-        """See Drive."""
+        """See CupDrive."""
         self.pumped.switch(self.running(time), self.vented(time), [valve(time) for valve in self.valves])
 
 
@@ -70,7 +70,7 @@ class Cables:
         self._links = cable_links(nodes)
 
     def prepare(self, time: float) -> None:
-        """See Drive."""
+        """See CupDrive."""
         body = self._body
         pull = np.concatenate([p(time) * share for p, share in zip(self._pulls, self._shares, strict=True)])
         first, second = self._links.T
@@ -118,7 +118,7 @@ class FigureSpring:
         return np.zeros(3) if self._partner is None else self._partner.x[0]
 
     def prepare(self, time: float) -> None:
-        """See Drive."""
+        """See CupDrive."""
         handle, partner = self._handle, self._partner
         stretch = np.append(handle.position - self._base() - self._rest, 2.0 * handle.orientation[1:])
         speed = np.zeros(3) if partner is None else partner.v[:3]

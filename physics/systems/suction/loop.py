@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
 from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.gains import Gains
-from palpo.physics.math3 import quat_difference
+from palpo.physics.numerics.math3 import quat_difference
 from palpo.physics.systems.suction.condensed import Floats, HeldProblem, couple, fill_frame, grouped
-from palpo.physics.systems.suction.drives import Drive
+from palpo.physics.systems.suction.drives import CupDrive
 from palpo.physics.systems.suction.servo import SuctionServo
 from palpo.physics.systems.suction.step import HISTORY, STAGES, Suction
 
@@ -32,7 +32,7 @@ SLOWEST_HZ = 20.0
 in steps of 100 ms."""
 
 
-class Hand:
+class HandledCup:
     """The step of a suction scene whose cup number `cup` a hand holds.
 
     gains: of the coupling; None imposes the hand's pose.
@@ -157,7 +157,7 @@ class SuctionLoop:
     slowest_hz = SLOWEST_HZ
 
     def __init__(
-        self, servo: SuctionServo, suction: Suction, drives: Sequence[Drive], hand: Hand | None,
+        self, servo: SuctionServo, suction: Suction, drives: Sequence[CupDrive], hand: HandledCup | None,
         settings: NDArray[np.void], gauge: Callable[[float], float] | None = None,
     ) -> None:  # fmt: skip
         self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
@@ -202,7 +202,7 @@ class SuctionLoop:
             self._begin_held(self.hand, slot)
         self.lost_slots = int(suction.contacts.count["lost"][0])
 
-    def _begin_held(self, hand: Hand, slot: int) -> None:
+    def _begin_held(self, hand: HandledCup, slot: int) -> None:
         state, start = self.servo.state, perf_counter()
         origin = max(int(state.tick[slot]), 0)
         if self.frame_id and self._begun >= 0:

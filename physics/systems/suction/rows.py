@@ -1,13 +1,13 @@
 """The rows of a step of suction cups: contacts, cavities and borders, and how they yield (000, 3.3.3).
 
-Contacts are the engine's (palpo.physics.engine.contacts and memory), three rows each. *Fields* follow, rows
+Contacts are the engine's (palpo.physics.contract.contacts and memory), three rows each. *Fields* follow, rows
 of many points: the volumes of the cavities, then the areas of the borders under suction, springs that are
 eliminated before the rest is solved (palpo.physics.suction.border_springs). With x the forces [N], gauge
 pressures [Pa] and pulls of the springs,
 
     u = b + W x,    b = g + h H v_free,    W = sum_b h^2 H_b A_b^-1 H_b^T
 
-and each body supplies its part of both (palpo.physics.yields.full). W is made of the contacts that are
+and each body supplies its part of both (palpo.physics.compliance.full). W is made of the contacts that are
 *solved* for alone.
 """
 
@@ -16,8 +16,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.compliance.full import Motion
 from palpo.physics.contact.lower_triangle import clear_lower, fill_upper
-from palpo.physics.engine.memory import make_memory
+from palpo.physics.contract.memory import make_memory
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
 from palpo.physics.suction.contact_search import ContactSearch, Each
@@ -31,8 +32,7 @@ from palpo.physics.suction.contacts import (
 )
 from palpo.physics.suction.cup_blocks import CupBlocks, pack, places_of, whole
 from palpo.physics.suction.found_cavities import Field
-from palpo.physics.suction.sides import Side, SoftSide
-from palpo.physics.yields.full import Motion
+from palpo.physics.suction.sides import ContactSide, SoftSide
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 """The axes in which contacts are remembered: the world's."""
@@ -55,7 +55,7 @@ class StepRows:
     """
 
     def __init__(
-        self, sides: Sequence[Side], search: ContactSearch, capacity: int, cavities: int, each: Each
+        self, sides: Sequence[ContactSide], search: ContactSearch, capacity: int, cavities: int, each: Each
     ) -> None:
         self._sides, self._cups, self._partner = sides, sides[:-1], sides[-1]
         self._contacts, self._found, self._each = search.contacts, search.handle, each

@@ -29,7 +29,6 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.arrays import all_finite, copy
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.engine.pressing import press
 from palpo.physics.engine.solve import Solver, make_solver, open_step
@@ -39,8 +38,9 @@ from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.patience import come_into_force, none_in_force, wait, waits
 from palpo.physics.exchange.port import NOT_FINITE, OK, SUCKS, TOUCHES, Port, end_tick, make_port
 from palpo.physics.exchange.suction_frame import HandState, SuctionFrame, make_hand_state, make_suction_frame
-from palpo.physics.kernels import callback, inlined, kernel
-from palpo.physics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
+from palpo.physics.numerics.arrays import all_finite, copy
+from palpo.physics.numerics.kernels import callback, inlined, kernel
+from palpo.physics.numerics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
 from palpo.physics.suction.pressure import Gas
 
 LATEST = 2.0

@@ -26,28 +26,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.held_factor import LARGE
+from palpo.physics.compliance.full import Motion
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.engine.pressing import press, press_firmly
 from palpo.physics.engine.solve import make_solver, open_step
-from palpo.physics.errors import InputError
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import SOLVE_DIVERGED
+from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.border_springs import springs_under_suction
 from palpo.physics.suction.cavity_rows import seeped, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.enclosure import enclosure_of
 from palpo.physics.suction.found_cavities import FoundCavities, found_cavities
-from palpo.physics.suction.gas import Air
+from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.suction.network import Lines, PumpedCups
 from palpo.physics.suction.pressure import make_gas
-from palpo.physics.suction.sides import Side, SoftSide
+from palpo.physics.suction.sides import ContactSide, SoftSide
 from palpo.physics.systems.suction.renewals import early
 from palpo.physics.systems.suction.rows import StepRows
 from palpo.physics.systems.suction.side_by_side import SideBySide
-from palpo.physics.yields.full import Motion
 
 STAGES = ("free motion", "collision", "cavities", "constraints", "solution", "correction")
 """Columns of `Suction.times`."""
@@ -97,8 +97,8 @@ class Suction:
     start_volume: Array
 
     def __init__(
-        self, cups: Sequence[CupSpec], partner: Side, limits: Thresholds, air: Air, h: float = 0.01, *,
-        ground: Ground | None = None, gauge: float | None = None, exact: bool = True,
+        self, cups: Sequence[CupSpec], partner: ContactSide, limits: Thresholds, air: OutsideAir,
+        h: float = 0.01, *, ground: Ground | None = None, gauge: float | None = None, exact: bool = True,
         stop: Stop = STOP, accelerated: bool = True, capacity: int = 512,
     ) -> None:  # fmt: skip
         if not partner.surface.closed:
@@ -110,7 +110,7 @@ class Suction:
             spec.body.single = many
         self.partner = partner
         self._two = SideBySide()
-        self.sides: list[Side] = [*self.cups, partner]
+        self.sides: list[ContactSide] = [*self.cups, partner]
         self.limits, self.air, self.h, self.gauge = limits, air, h, gauge
         self.pumped: PumpedCups | None = None
         self.mu = np.array([spec.mu for spec in cups])
@@ -127,7 +127,7 @@ class Suction:
         walls = min(capacity, FIRMEST), cavities
         self.solver = make_solver(capacity + -(-cavities // 3), walls=walls)
         self._accelerated = accelerated
-        self._solver, self._start = Handle(self.solver), np.zeros((2, cavities))
+        self._solver, self._start = Handle(self.solver), np.zeros(2 * cavities)
         self.take_stop(stop)
         self.steps, self.time, self.diverged = 0, 0.0, 0
         self.times, self.counts = np.zeros((HISTORY, len(STAGES))), np.zeros((HISTORY, 4), np.int64)
@@ -287,7 +287,7 @@ class Suction:
         w, b, mu = rows.w, rows.b, self.contacts.mu[rows.solved]
         gas = make_gas(self.air, self.supplied(), self.pressure, given, self.seeping())
         n, x, u = 3 * len(mu), self._x[: len(b)], self._u[: len(b)]
-        start = self._start[:, : len(given)]
+        start = self._start[: 2 * len(given)].reshape(2, -1)
         x[:n] = rows.remembered()
         project_cones(mu, x[:n])
         told, settings = self.solver.told, self.solver.settings

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.buffer import SLOTS, acquire, make_control
 from palpo.physics.exchange.handle import HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
-from palpo.physics.kernels import callback
+from palpo.physics.numerics.kernels import callback
 
 
 class Floor(NamedTuple):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.math3 import quat_to_matrix
-from palpo.physics.rows3 import cross_rows
+from palpo.physics.numerics.math3 import quat_to_matrix
+from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.systems.multirate.reduced.members import Member
 
 KEPT = 4

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.reduction.rational_krylov import best_rotation
-from palpo.physics.rows3 import cross_rows
 from palpo.physics.systems.multirate.reduced.members import TetMember
 
 Floats = NDArray[np.float64]

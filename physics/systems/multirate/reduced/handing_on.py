@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
-from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.rational_krylov import Modes
+from palpo.physics.reduction.rational_krylov import ReducedModes
 from palpo.physics.systems.multirate.reduced.model_columns import turned
 
 Floats = NDArray[np.float64]
@@ -30,7 +30,7 @@ class BodyModel(NamedTuple):
 
     basis: Floats
     """B (n_dof, k), none for a rigid body."""
-    modes: Modes | None
+    modes: ReducedModes | None
     span: slice
     """Of its modes among those of all bodies."""
     motions: Floats

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.fem.block_product import multiply
 from palpo.physics.fem.multigrid.solver import MultigridFactor, WindowSystem, groups
-from palpo.physics.fem.multigrid.window import Window, window_around
+from palpo.physics.fem.multigrid.window import NodeWindow, window_around
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
@@ -77,7 +77,7 @@ class LargeReduction(TetReduction):
         self._widest = columns
         self.afford(shifts, columns)
         self._rooms = np.zeros((4, member.body.n_dof * (self._first + self.width + 2 * PATCHES)))
-        self.window: Window = window_around(self.large.neighbours, np.zeros(0, np.intp), 0)
+        self.window: NodeWindow = window_around(self.large.neighbours, np.zeros(0, np.intp), 0)
         """Where the columns at the servo's step are."""
         self._points = np.zeros((0, 0), np.float32)
         """Those columns on the window's freedoms."""
@@ -134,7 +134,7 @@ class LargeReduction(TetReduction):
         self._jobs += [Job(local, place[part], self._points, last[part]) for part in groups(len(wanted))]
         self._spread, self.known = spread, wanted
 
-    def _look_through(self, window: Window) -> None:
+    def _look_through(self, window: NodeWindow) -> None:
         """Another window from now on: what columns have outside of it is forgotten."""
         _, new, old = np.intersect1d(window.nodes, self.window.nodes, assume_unique=True, return_indices=True)
         points = np.zeros((len(window.nodes), 3, self._points.shape[1]), np.float32)
@@ -222,7 +222,7 @@ class LargeReduction(TetReduction):
         upper, lower = self._both(lambda rows: symmetric_product(wide[rows], pulled[rows]))
         if len(local) < len(wide):
             own = np.empty_like(local)
-            multiply(self.window.neighbours, blocks, local, own)
+            multiply(self.window.neighbours, blocks, local, own, 0, local.shape[1])
         else:
             own = self._times(blocks, local, np.empty_like(local))
         mixed = local.T @ pulled[self._inside]
@@ -241,9 +241,9 @@ class LargeReduction(TetReduction):
             out[:, 0] = self.systems[0].stiffness_product(b[:, 0])
             return out
         assert self._pool is not None
-        rows, half = self.large.neighbours, b.shape[1] // 2
-        halves = slice(0, half), slice(half, None)
-        list(self._pool.map(lambda part: multiply(rows, blocks, b[:, part], out[:, part]), halves))
+        rows, half, total = self.large.neighbours, b.shape[1] // 2, b.shape[1]
+        halves = (0, half), (half, total)
+        list(self._pool.map(lambda part: multiply(rows, blocks, b, out, *part), halves))
         return out
 
     def _worst_residual(self, warped: Floats) -> float:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
 from palpo.physics.bodies.tet_body import TetBody
-from palpo.physics.kernels import kernel
-from palpo.physics.math3 import quat_to_matrix
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
+from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.reduction.rational_krylov import rigid_motions
-from palpo.physics.rows3 import cross_rows
 
 
 class Past(NamedTuple):

@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
 
-from palpo.physics.kernels import fast_kernel
+from palpo.physics.numerics.kernels import fast_kernel
 from palpo.physics.systems.multirate.reduced.members import TetMember
 
 Floats = NDArray[np.float64]

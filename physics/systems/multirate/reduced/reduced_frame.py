@@ -15,8 +15,8 @@ from palpo.physics.exchange.constraint_frame import (
     TURNS,
     ConstraintFrame,
 )
-from palpo.physics.kernels import kernel
-from palpo.physics.reduction.rational_krylov import Modes, krylov_modes, rigid_motions
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.reduction.rational_krylov import ReducedModes, krylov_modes, rigid_motions
 from palpo.physics.systems.multirate.reduced.members import Member
 
 
@@ -108,7 +108,7 @@ def write_fields(page: Page, pulls: NDArray[np.float64]) -> None:
             frame.head["n_fields"][f] = k + 1
 
 
-def write_modes(page: Page, member: Member, grams: Grams) -> tuple[Modes, slice]:
+def write_modes(page: Page, member: Member, grams: Grams) -> tuple[ReducedModes, slice]:
     """Append a deformable member's modes to those of the members before; returns them and their place."""
     frame, f, low, h = page.frame, page.f, page.low, page.h
     alpha, beta = frame.damping[f, low]

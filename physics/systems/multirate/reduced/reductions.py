@@ -31,7 +31,7 @@ from palpo.physics.systems.multirate.reduced.reduced_frame import (
 from palpo.physics.systems.multirate.reduced.tet_reduction import OWN_TICKS, TAIL, TetReduction
 
 
-class Reduction(Protocol):
+class MemberReduction(Protocol):
     """The reduced models of one member."""
 
     own_ticks: int
@@ -76,7 +76,7 @@ class Reduction(Protocol):
         ...
 
 
-def make_reduction(member: Member, shifts: list[float], spanned: list[int], columns: int) -> Reduction:
+def make_reduction(member: Member, shifts: list[float], spanned: list[int], columns: int) -> MemberReduction:
     """The reduction of a member: factors at those step sizes [s], the servo's and the low rate's first.
 
     spanned: numbers of the shifts at which A_h^-1 J^T is in the basis of a body of many freedoms, with so

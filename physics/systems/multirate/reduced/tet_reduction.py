@@ -18,11 +18,11 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
-from palpo.physics.reduction.rational_krylov import Modes, best_rotation, rigid_motions, semidefinite
+from palpo.physics.reduction.rational_krylov import ReducedModes, best_rotation, rigid_motions, semidefinite
 from palpo.physics.reduction.recycled_basis import RecycledBasis
-from palpo.physics.rows3 import cross_rows
 from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
 from palpo.physics.systems.multirate.reduced.energy_law import keep_energy, spin_as
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
@@ -283,7 +283,7 @@ class TetReduction:
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
 
-    def _forget_dependent(self, modes: Modes) -> None:
+    def _forget_dependent(self, modes: ReducedModes) -> None:
         """Columns that the last model found to depend on others stay out of the next ones."""
         dependent = np.ones(len(self._chosen), bool)
         dependent[modes.order[modes.order < len(dependent)]] = False
@@ -343,7 +343,7 @@ class TetReduction:
     def _times(
         self, blocks: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        multiply(self.member.body.neighbours, blocks, b, out)
+        multiply(self.member.body.neighbours, blocks, b, out, 0, b.shape[1])
         return out
 
     def _pulled(

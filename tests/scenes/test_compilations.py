@@ -1,0 +1,63 @@
+"""Nothing is compiled while a scene runs; where something is all the same, it is told."""
+
+import threading
+
+import pytest
+from numba import njit
+from numba.core import event
+
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
+from palpo.config.systems import SYSTEMS
+from palpo.physics.numerics.compilations import COMPILATIONS
+from tests.scenes.runs import called_beside_ahead
+
+SHORT = Options("hapco-soft", device="mock", baseline=False, lock_step=True, duration=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_every_kernel_that_a_scene_calls_is_compiled_ahead(system, tmp_path):
+    """Run, looked at, changed live, recorded, repeated, gone back to: all shipped scenes of a system."""
+    assert called_beside_ahead("scenes", system, tmp_path) == {}
+
+
+def test_what_is_compiled_while_a_scene_runs_is_named_in_its_result():
+    session = Session(SHORT)
+    session.prepare()
+    fresh = njit(lambda x: x + 1)
+    fresh.py_func.__name__ = "fresh"
+    done = session.run(lambda state, new: fresh(1))
+    assert done.result["compiled"] == ["fresh"]
+    assert any("1 kernels were compiled while it ran" in told for told in done.result["warnings"])
+    again = Session(SHORT)
+    again.prepare()
+    assert again.run(lambda state, new: fresh(1)).result["compiled"] == []
+
+
+def test_the_panel_names_the_kernel_that_is_being_compiled():
+    """Seen from another thread while numba is at it, and no longer than that."""
+    session, seen = Session(SHORT), []
+
+    class Look(event.Listener):
+        def on_start(self, _):
+            thread = threading.Thread(target=lambda: seen.append(session.state))
+            thread.start()
+            thread.join()
+
+        def on_end(self, _):
+            pass
+
+    def inner(x):
+        return x + 1
+
+    inner = njit(inner)
+
+    def outer(x):
+        return inner(x)
+
+    with event.install_listener("numba:compile", Look()):
+        njit(outer)(1)
+    assert seen == ["compiling outer", "compiling outer"]
+    assert session.state == ""
+    assert COMPILATIONS.names[-2:] == ["outer", "inner"]
