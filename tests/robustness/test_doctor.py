@@ -150,7 +150,7 @@ def test_an_empty_cache_is_told_and_a_written_one_is_found(tmp_path: Path):
     code = """
 from palpo.app.cli import doctor
 from palpo.app.devices.mouse import Mouse
-from palpo.app.devices.touch import Touch
+from palpo.app.devices.touch import TouchDevice
 print(doctor._compiled())
 import palpo.haptics.drivers as drivers
 folder = __import__("pathlib").Path(drivers.servo_loop.stats.cache_path)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and lim
 # A program that records lock-step seconds for ever, and says after each flush how many rows are safe.
 PROGRAM = """
 import resource, sys
-from palpo.haptics.device import Grip, make_virtual_device
+from palpo.haptics.device import HandGrip, make_virtual_device
 from palpo.haptics.recording import Recorder
 from palpo.haptics.control import tick_count
 from palpo.haptics.drivers import servo_run
@@ -39,7 +39,7 @@ from tests.servo.wall import make_wall
 path, limit = sys.argv[1], int(sys.argv[2])
 if limit:
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-wall = make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], grip=Grip()), 500.0)
+wall = make_wall(make_virtual_device([[0.0] * 3, [0.01, 0.0, 0.0]], grip=HandGrip()), 500.0)
 recorder = Recorder(path, {"scene": "wall"})
 while recorder.error is None and tick_count(wall.servo) < 1_000_000:
     servo_run(wall.servo, 250)
