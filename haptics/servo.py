@@ -31,6 +31,7 @@ from palpo.physics.exchange.ring import make_ring
 class ServoState(NamedTuple):
     """All that a step touches."""
 
+    OF_PROCESS = ("rows", "polled", "beside")
     tick_address: int
     tick_data: int
     port: Port

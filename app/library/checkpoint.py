@@ -7,7 +7,8 @@ only classes of Palpo, of packages that bring a system, and sparse matrices are 
 any of their code.
 
 What a rig is made of and no run changes is kept as the other rig has it: scenes, functions, worker threads,
-clocks, pictures. An object of another kind is an error of the program and not left out in silence.
+clocks, pictures, and the fields of tuples that these name in `OF_PROCESS`: addresses of this process, and rows
+that were read. An object of another kind is an error of the program and not left out in silence.
 """
 
 import importlib
@@ -42,14 +43,6 @@ KEPT = (
 """Kinds of objects that no run changes, or that say nothing of the scene's state."""
 KNOWN = ("palpo.", "scipy.sparse.")
 """Modules of the objects that are walked through, beside those of packages that bring a system."""
-OWN = {
-    ("SnapState", "prongs"), ("FieldContacts", "probes"), ("Probe", "address"), ("Solid", "address"),
-    ("Engine", "bodies"), ("Engine", "detector"), ("Engine", "detector_state"), ("Engine", "solvers"),
-    ("PairSearch", "asked"), ("HighRate", "searches"), ("HighRate", "links"), ("HighRate", "helds"),
-    ("LentClock", "address"), ("ServoState", "rows"), ("ServoState", "beside"),
-    ("ServoState", "polled"),
-}  # fmt: skip
-"""Fields of tuples that stay each rig's own: addresses of this process, and rows that were read."""
 PLAIN = (bool, int, float, str, type(None))
 
 Tree = Any
@@ -134,8 +127,9 @@ class _Taker:
         """The tree of what has parts."""
         if isinstance(value, tuple):
             names = getattr(value, "_fields", range(len(value)))
+            kept = getattr(value, "OF_PROCESS", ())
             parts = [
-                {"kept": True} if (type(value).__name__, name) in OWN else self.told(v, f"{path}.{name}")
+                {"kept": True} if name in kept else self.told(v, f"{path}.{name}")
                 for name, v in zip(names, value, strict=True)
             ]
             return {"tuple": parts, "class": _word(type(value)) if hasattr(value, "_fields") else None}

@@ -64,6 +64,7 @@ class Edges(NamedTuple):
 class Probe(NamedTuple):
     """One body of k surface nodes and N candidates: points between its nodes, then the solid's edges'."""
 
+    OF_PROCESS = ("address",)
     address: NDArray[np.int64]  # (2,) of its unit and of its state
     body: int  # its number
     points: SurfacePoints  # of the solid's edges as of now
@@ -85,6 +86,7 @@ class Probe(NamedTuple):
 class FieldSolid(NamedTuple):
     """The body whose distance is asked."""
 
+    OF_PROCESS = ("address",)
     address: NDArray[np.int64]  # (2,) of its unit and of its state
     body: int  # its number
     pose: Batch  # its origin, and its turning
@@ -124,6 +126,7 @@ class ProbeContacts(NamedTuple):
 class FieldContacts(NamedTuple):
     """All that finding contacts reads and writes."""
 
+    OF_PROCESS = ("probes",)
     probe: Probe  # the first; the layout of all
     probes: NDArray[np.int64]  # (p,) addresses of their handles
     solid: FieldSolid

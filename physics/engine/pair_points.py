@@ -50,6 +50,7 @@ class QueriedBodies(NamedTuple):
 class PairSearch(NamedTuple):
     """What a detector of p points knows and remembers."""
 
+    OF_PROCESS = ("asked",)
     topology: Topology
     mu: NDArray[np.float64]  # (topology's bodies, those) friction coefficients
     frame: ConstraintFrame

@@ -36,6 +36,7 @@ class Bodies(NamedTuple):
 class Engine(NamedTuple):
     """What a step reads and writes beside the bodies' states, for c contacts, j joints and k cavities."""
 
+    OF_PROCESS = ("bodies", "detector", "detector_state", "solvers")
     bodies: Bodies
     batch: Batch  # of the first body; of all, the layout
     detector: NDArray[np.int64]  # (k,) addresses

@@ -16,6 +16,7 @@ from palpo.physics.numerics.kernels import kernel
 class LentClock(NamedTuple):
     """The clock's addresses, which its lender keeps valid, and the words that it writes."""
 
+    OF_PROCESS = ("address",)
     address: NDArray[np.int64]  # (2,) function, 0 for none; words
     words: NDArray[np.int64]  # (8,)
 

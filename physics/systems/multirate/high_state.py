@@ -75,6 +75,7 @@ class Held(NamedTuple):
 class HighRate(NamedTuple):
     """The state of one servo's side of a scene; the port is that of the first tool's hand."""
 
+    OF_PROCESS = ("helds", "searches", "links")
     port: Port
     counts: Counts
     held: Held

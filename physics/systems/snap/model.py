@@ -54,6 +54,7 @@ as a point of these is touched beside its own normals, so that what is flatter i
 class SnapState(NamedTuple):
     """Everything that a step reads and writes. Bodies are the prongs, then the plug."""
 
+    OF_PROCESS = ("prongs",)
     engine: Engine
     aim: Hand  # the target, and what the hand feels
     prong: MidpointModal  # the first; the layout of all
