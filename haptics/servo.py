@@ -22,16 +22,16 @@ from palpo.haptics.row import COLUMNS
 from palpo.haptics.statistics import Statistics, make_statistics
 from palpo.haptics.workspace import Workspace, make_workspace
 from palpo.physics.exchange.atomics import CACHE_LINE
-from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.handle import Handle, of_process
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.resident import resident
 from palpo.physics.exchange.ring import make_ring
 
 
+@of_process("rows", "polled", "beside")
 class ServoState(NamedTuple):
     """All that a step touches."""
 
-    OF_PROCESS = ("rows", "polled", "beside")
     tick_address: int
     tick_data: int
     port: Port

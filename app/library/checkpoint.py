@@ -7,7 +7,7 @@ only classes of Palpo, of packages that bring a system, and sparse matrices are 
 any of their code.
 
 What a rig is made of and no run changes is kept as the other rig has it: scenes, functions, worker threads,
-clocks, pictures, and what tuples name in `OF_PROCESS`: addresses of this process, and rows that were read. An
+clocks, pictures, and what tuples mark by `of_process`: addresses of this process, and rows that were read. An
 object of another kind is an error of the program and not left out in silence.
 """
 

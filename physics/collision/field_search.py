@@ -20,7 +20,7 @@ from palpo.physics.collision.surface_points import (
 )
 from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.contract.stages import ROTATION, Batch, Body, make_batch
-from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.handle import Handle, of_process
 
 MOST_CLUSTERS = 32
 """Of one probe."""
@@ -61,10 +61,10 @@ class Edges(NamedTuple):
     scratch: NDArray[np.float64]  # (3,)
 
 
+@of_process("address")
 class Probe(NamedTuple):
     """One body of k surface nodes and N candidates: points between its nodes, then the solid's edges'."""
 
-    OF_PROCESS = ("address",)
     address: NDArray[np.int64]  # (2,) of its unit and of its state
     body: int  # its number
     points: SurfacePoints  # of the solid's edges as of now
@@ -83,10 +83,10 @@ class Probe(NamedTuple):
     depth: NDArray[np.float64]  # (N,) and their gaps [m]
 
 
+@of_process("address")
 class FieldSolid(NamedTuple):
     """The body whose distance is asked."""
 
-    OF_PROCESS = ("address",)
     address: NDArray[np.int64]  # (2,) of its unit and of its state
     body: int  # its number
     pose: Batch  # its origin, and its turning
@@ -123,10 +123,10 @@ class ProbeContacts(NamedTuple):
     gap: NDArray[np.float64]  # (c,) [m]
 
 
+@of_process("probes")
 class FieldContacts(NamedTuple):
     """All that finding contacts reads and writes."""
 
-    OF_PROCESS = ("probes",)
     probe: Probe  # the first; the layout of all
     probes: NDArray[np.int64]  # (p,) addresses of their handles
     solid: FieldSolid

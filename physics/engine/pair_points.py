@@ -31,7 +31,7 @@ from palpo.physics.exchange.constraint_frame import (
     Capacity,
     ConstraintFrame,
 )
-from palpo.physics.exchange.handle import handle_like
+from palpo.physics.exchange.handle import handle_like, of_process
 from palpo.physics.numerics.kernels import inlined, kernel
 
 
@@ -47,10 +47,10 @@ class QueriedBodies(NamedTuple):
     problem: Problem  # none
 
 
+@of_process("asked")
 class PairSearch(NamedTuple):
     """What a detector of p points knows and remembers."""
 
-    OF_PROCESS = ("asked",)
     topology: Topology
     mu: NDArray[np.float64]  # (topology's bodies, those) friction coefficients
     frame: ConstraintFrame

@@ -11,6 +11,7 @@ from palpo.physics.contract.stages import DONE, NOT_FINITE, NOT_OFFERED, Batch, 
 from palpo.physics.engine.cavities import Cavities
 from palpo.physics.engine.joints import Joints
 from palpo.physics.engine.solve import Solver
+from palpo.physics.exchange.handle import of_process
 from palpo.physics.numerics.kernels import kernel
 
 COUNT = np.dtype(
@@ -33,10 +34,10 @@ class Bodies(NamedTuple):
     held: NDArray[np.bool_]  # (n,) whether a hand feels it
 
 
+@of_process("bodies", "detector", "detector_state", "solvers")
 class Engine(NamedTuple):
     """What a step reads and writes beside the bodies' states, for c contacts, j joints and k cavities."""
 
-    OF_PROCESS = ("bodies", "detector", "detector_state", "solvers")
     bodies: Bodies
     batch: Batch  # of the first body; of all, the layout
     detector: NDArray[np.int64]  # (k,) addresses

@@ -10,7 +10,8 @@ given a state of another layout.
 The native form is written once: fields cannot be rebound, only the arrays' contents change.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 from llvmlite import ir
@@ -30,6 +31,8 @@ from numba.extending import (
 )
 
 from palpo.physics.numerics.kernels import layout
+
+T = TypeVar("T")
 
 
 class Handle:
@@ -154,3 +157,19 @@ def handle_like(typing_context, handle, address):
         return args[1]
 
     return handle(handle, types.int64), codegen
+
+
+def of_process(*fields: str) -> Callable[[type[T]], type[T]]:
+    """Decorate a NamedTuple: these fields hold addresses of this process, or rows already read, and no state.
+
+    A state that is copied, saved or restored leaves them as they are in the rig that it is put into.
+    TypeError for a name that is none of its fields.
+    """
+
+    def marked(kind: Any) -> Any:
+        if missing := set(fields).difference(kind._fields):
+            raise TypeError(f"{kind.__name__} has no field {', '.join(sorted(missing))}")
+        kind.OF_PROCESS = fields
+        return kind
+
+    return marked

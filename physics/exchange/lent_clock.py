@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import call_tick
+from palpo.physics.exchange.handle import of_process
 from palpo.physics.numerics.kernels import kernel
 
 
+@of_process("address")
 class LentClock(NamedTuple):
     """The clock's addresses, which its lender keeps valid, and the words that it writes."""
 
-    OF_PROCESS = ("address",)
     address: NDArray[np.int64]  # (2,) function, 0 for none; words
     words: NDArray[np.int64]  # (8,)
 

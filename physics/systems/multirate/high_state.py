@@ -17,6 +17,7 @@ from palpo.physics.engine.pair_points import PairSearch
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.handle import of_process
 from palpo.physics.exchange.model_log import ModelLog
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState
@@ -72,10 +73,10 @@ class Held(NamedTuple):
     frame: NDArray[np.int64]  # (1,) number of its first frame among those of all tools
 
 
+@of_process("helds", "searches", "links")
 class HighRate(NamedTuple):
     """The state of one servo's side of a scene; the port is that of the first tool's hand."""
 
-    OF_PROCESS = ("helds", "searches", "links")
     port: Port
     counts: Counts
     held: Held

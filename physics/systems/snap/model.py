@@ -27,7 +27,7 @@ from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.engine.table import Engine
-from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.handle import Handle, of_process
 from palpo.physics.exchange.snap_frame import ENERGY
 from palpo.physics.reduction.cyclic import on_meridians
 from palpo.physics.reduction.joining import join, nodal_map
@@ -51,10 +51,10 @@ SHARP = np.radians(10.0)
 as a point of these is touched beside its own normals, so that what is flatter is seen by them."""
 
 
+@of_process("prongs")
 class SnapState(NamedTuple):
     """Everything that a step reads and writes. Bodies are the prongs, then the plug."""
 
-    OF_PROCESS = ("prongs",)
     engine: Engine
     aim: Hand  # the target, and what the hand feels
     prong: MidpointModal  # the first; the layout of all
