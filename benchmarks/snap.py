@@ -19,10 +19,9 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
+from palpo.physics.engine.servo import tick
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.systems.snap.servo import tick_data
-from palpo.physics.systems.snap.tick import tick
 from palpo.studies.runs import scene_path
 
 SCENES: dict[str, tuple[str, Sequence[str]]] = {
@@ -67,7 +66,7 @@ def _measured(scene: str, overrides: Sequence[str], every: int, bare: Figures) -
     residuals = np.zeros(len(path))
     for row in ns:
         rig = _rig(spec, path)
-        if time_ticks(tick_data(rig.state), path, row, met, residuals, make_scratch()) < len(path):
+        if time_ticks(rig.data, path, row, met, residuals, make_scratch()) < len(path):
             raise RuntimeError(f"a tick of {scene} failed")
     touching = met[:, CONTACTS] > 0
     least = ns.min(axis=0)

@@ -83,20 +83,20 @@ class VariantRig:
 
     def __init__(self, spec: SnapScene, model: SnapModel, variant: int, latest: int) -> None:
         self.spec, self.model, self.variant = spec, model, variant
-        self.servo = make_servo(model, spec.integration.substeps, turns=True)
-        self.episode = make_episode(self.servo, model.start, model.connector.push, latest)
+        servo, self.side = make_servo(model, spec.integration.substeps, turns=True)
+        self.episode = make_episode(servo, self.side, model.start, model.connector.push, latest)
         self.handle = Handle(self.episode)
         parts = (self.episode, *model.prongs, *(probe.state for probe in model.probes))
         self._fresh = [(array, array.copy()) for part in parts for array in _state(part)]
 
     def visual(self) -> SnapVisual:
         """What there is to see of it."""
-        return SnapVisual(self.spec, self.model, self.servo)
+        return SnapVisual(self.spec, self.model, self.side)
 
     @property
     def tick(self) -> int:
         """Ticks done."""
-        return int(self.servo.count[0]["tick"])
+        return int(self.side.ticks[0]["done"])
 
     def restore(self) -> None:
         """As it was made."""

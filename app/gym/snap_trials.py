@@ -61,10 +61,10 @@ class Trials:
         }  # fmt: skip
         drew |= known_only(options, list(drew), "reset")
         rig = self._take(i, int(drew["variant"]), float(drew["delay"]))
-        servo, own = rig.servo, plant.scene.misalignment
-        servo.offset[:] = own.position + np.array(drew["position"], float)
-        quat_multiply(_quaternion(drew["tilt"]), np.array(own.quaternion), servo.rest)
-        servo.snap.search.settings["friction"] = drew["friction"]
+        side, own = rig.side, plant.scene.misalignment
+        side.grip.offset[:] = own.position + np.array(drew["position"], float)
+        quat_multiply(_quaternion(drew["tilt"]), np.array(own.quaternion), side.grip.rest)
+        side.snap.search.settings["friction"] = drew["friction"]
         rig.episode.command[:3] = -BACK * push
         self._best[i] = 0.0
         advance_one(rig.handle, rig.episode.command.copy(), 1, self._seen[i])

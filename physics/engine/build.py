@@ -21,18 +21,18 @@ from palpo.physics.numerics.kernels import layout
 
 
 @dataclass(frozen=True)
-class Detector:
-    """A compiled detector and its state; keeps the state's memory alive."""
+class Bound:
+    """A compiled detector or link, and its state; keeps the state's memory alive."""
 
     unit: Any
     handle: Handle
 
     @classmethod
-    def bind(cls, unit: Any, state: Any) -> "Detector":
+    def bind(cls, unit: Any, state: Any) -> "Bound":
         """TypeError for a state of another layout than the unit was compiled for."""
         expected = unit._sig.args[1].content
         if layout(typeof(state)) != layout(expected):
-            raise TypeError(f"a state {type(state).__name__} is not laid out as its detector expects")
+            raise TypeError(f"a state {type(state).__name__} is not laid out as its unit expects")
         return cls(unit, Handle(state))
 
 
@@ -42,7 +42,7 @@ class Built:
 
     engine: Engine
     bodies: tuple[Body, ...]
-    detectors: tuple[Detector, ...]
+    detectors: tuple[Bound, ...]
     batches: tuple[Batch, ...]
     """Of each body, its points in joints and contacts."""
     kept: tuple[Handle, ...]
@@ -53,7 +53,7 @@ def make_engine(
     solvers: Sequence[Any],
     capacity: int,
     step: float,
-    detectors: Sequence[Detector] = (),
+    detectors: Sequence[Bound] = (),
     joints: Sequence[Joint] = (),
     hands: Mapping[int, Hand] | None = None,
     contacts: Contacts | None = None,

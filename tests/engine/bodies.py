@@ -21,7 +21,7 @@ from palpo.physics.compliance.surface import SURFACE
 from palpo.physics.compliance.surface_state import COUPLED, STANDS, make_surface
 from palpo.physics.contract.contacts import FIND, Contacts, append, detector
 from palpo.physics.contract.stages import DONE, ROTATION, Batch, Body, make_batch
-from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.constraint_frame import (
     REDUCED,
@@ -325,7 +325,7 @@ def on_plane(
     hands = {} if hand is None else {0: hand}
     count = body.kind.points(body.state)
     built = make_engine(
-        [body, ground], [anderson_unit], count, STEP, [Detector.bind(over_plane, plane)], hands=hands, **more
+        [body, ground], [anderson_unit], count, STEP, [Bound.bind(over_plane, plane)], hands=hands, **more
     )
     built.engine.solver.settings["tolerance"] = 1e-10
     return built

@@ -13,7 +13,7 @@ from palpo.physics.compliance.modal_state import Modal, make_modal
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contract.contacts import Contacts, append, make_contacts
 from palpo.physics.contract.stages import DONE, NOT_FINITE, make_batch
-from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.pressurising import pressure_unit
@@ -161,7 +161,7 @@ def engine_of(
     cavities.amount[0] = AIR.amount(excess * AIR.atmosphere, VOLUME)
     ground = FIXED.bind(make_fixed(pair.centre[:1] + pair.place[0, :1]))
     joints = [Joint((BODIES, 1), ([0], [0]))] if joint else []
-    detectors = [Detector.bind(listed, Listed(touching(pair, contacts)))] if contacts else []
+    detectors = [Bound.bind(listed, Listed(touching(pair, contacts)))] if contacts else []
     built = make_engine(
         [MODAL.bind(pair.modal), ground], [gauss_seidel_unit], max(contacts, 1), STEP, detectors, joints,
         watched=[], cavities=(cavities, pressure_unit),
@@ -336,7 +336,7 @@ def test_a_scene_without_cavities_takes_the_same_steps_with_room_for_them():
     states = []
     for room in (False, True):
         pair = make_pair(moving=1e-2)
-        contacts = Detector.bind(listed, Listed(touching(pair, 3)))
+        contacts = Bound.bind(listed, Listed(touching(pair, 3)))
         more = {"cavities": (make_cavities(2), pressure_unit)} if room else {}
         built = make_engine(
             [MODAL.bind(pair.modal)], [gauss_seidel_unit], 3, STEP, [contacts], watched=[], **more

@@ -19,7 +19,7 @@ from palpo.physics.contract.stages import (
     ROTATION,
     SHAPE,
 )
-from palpo.physics.engine.build import Detector, make_engine
+from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.reduction.joining import cut
 from palpo.physics.reduction.segments import energies
@@ -161,7 +161,7 @@ def test_contacts_do_the_work_that_restitution_and_gaps_say_and_no_other(pair, r
         contacts.gap[:] = 0.0 if seed % 2 else contacts.gap
         built = make_engine(
             [kind.body for kind in kinds], [maximal_dissipation_unit], n, STEP,
-            [Detector.bind(listed, Listed(contacts))],
+            [Bound.bind(listed, Listed(contacts))],
         )  # fmt: skip
         e = built.engine
         e.solver.settings["tolerance"], e.solver.settings["sweeps"] = 1e-13, 20000

@@ -15,7 +15,7 @@ from palpo.physics.contact.laws import OPEN
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contract.contacts import Contacts, append, make_contacts
 from palpo.physics.contract.stages import DONE, NOT_FINITE, ROTATION, Batch, Body, make_hand
-from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.engine.joints import Joint
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
@@ -62,7 +62,7 @@ def test_forces_solve_the_problem_of_both_bodies_at_once(pair, method):
     contacts = contacts_of(rng, sides, n)
     built = make_engine(
         [kind.body for kind in kinds], [anderson_unit, gauss_seidel_unit], n, STEP,
-        [Detector.bind(listed, Listed(contacts))],
+        [Bound.bind(listed, Listed(contacts))],
     )  # fmt: skip
     e = built.engine
     e.solver.settings["method"], e.solver.settings["tolerance"] = method, 1e-11
@@ -98,7 +98,7 @@ def test_b_is_the_gap_after_each_has_moved_alone(pair):
         side.arm[:] = 0.0
     contacts = contacts_of(rng, sides, n)
     built = make_engine(
-        [kind.body for kind in kinds], [anderson_unit], n, STEP, [Detector.bind(listed, Listed(contacts))]
+        [kind.body for kind in kinds], [anderson_unit], n, STEP, [Bound.bind(listed, Listed(contacts))]
     )
     assert run(built) == DONE
     away = np.zeros((n, 3))
@@ -149,7 +149,7 @@ def test_action_equals_reaction_linear_and_angular():
         return total
 
     before, speed = momenta(), one.state.now.v.copy()
-    built = make_engine([one, two], [anderson_unit], 4, STEP, [Detector.bind(listed, Listed(contacts))])
+    built = make_engine([one, two], [anderson_unit], 4, STEP, [Bound.bind(listed, Listed(contacts))])
     assert run(built) == DONE
     assert np.abs(one.state.now.v - speed).max() > 1e-2
     np.testing.assert_allclose(momenta(), before, atol=1e-12 * np.abs(before).max())

@@ -145,7 +145,7 @@ def test_a_press_leaps_where_the_encoder_counts_alone_and_by_what_the_hold_gives
     session = Session(replace(PRESS, record=tmp_path / "run.h5"))
     session.prepare()
     session.run()
-    plug = session.rig.state.snap.plug.model
+    plug = session.rig.side.snap.plug.model
     follow, heavy = plug.follow[1, 1], 2.0 * plug.mass[1, 1] / plug.step
     c, pressed = columns_of(tmp_path / "run.h5"), slice(310, None)
     leaps, counts = (np.diff(values[pressed]) for values in (force(c)[:, 1], c["py"]))

@@ -24,6 +24,7 @@ from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.compliance import chain, fixed, surface
 from palpo.physics.engine import dissipating, relaxing, stepping, sweeping
+from palpo.physics.engine import servo as engine_servo
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, make_port
@@ -137,7 +138,8 @@ CALLBACKS = {
     "multi-rate": callback.high_rate_tick,
     "hapco": hapco_servo.hapco_tick,
     "hapco at two rates": two_rates.multirate_tick,
-    "snap": snap_servo.snap_tick,
+    "servo": engine_servo.servo_tick,
+    "snap's link": snap_servo.snap_link,
     "suction": suction_servo.suction_tick,
     "engine": whole_step.engine_step,
     "fixed bodies": fixed.fixed_unit,
@@ -266,20 +268,20 @@ def hapco() -> Ride:
 
 
 def snap() -> Ride:
-    model, servo, handle = test_snap_servo.make()
-    motion = servo.snap.plug.motion
+    model, side, handle = test_snap_servo.make()
+    motion = side.snap.plug.motion
 
     def velocity():
         motion.velocity[:] = np.nan
 
     def inverse():
-        servo.snap.plug.model.inverse[:] = np.nan
+        side.snap.plug.model.inverse[:] = np.nan
 
     def pose():
         motion.position[:] = np.nan
 
     return Ride(
-        snap_servo.snap_tick.address, handle, servo.port, test_snap_servo.way(model, 6.5e-3),
+        engine_servo.servo_tick.address, handle, handle.state.port, test_snap_servo.way(model, 6.5e-3),
         {"state": velocity, "W": inverse, "b": pose}, owner=model,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from numba.core.runtime import _nrt_python, rtsys
 
 from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.collision.distance_field import exact_field, grid_field
+from palpo.physics.engine.servo import servo_tick, tick, tick_data
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.snap_frame import publish_snap_settings
@@ -19,8 +20,7 @@ from palpo.physics.systems.snap.connectors.registry import generate
 from palpo.physics.systems.snap.insertion import Insertion
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import Numerics, default_settings
-from palpo.physics.systems.snap.servo import gains_of, make_servo, snap_tick, tick_data
-from palpo.physics.systems.snap.tick import tick
+from palpo.physics.systems.snap.servo import gains_of, make_servo
 
 DT, SPEED = 1e-3, 0.1
 PRESSED = 6.5e-3
@@ -38,11 +38,11 @@ def field(kind="two-prong"):
 
 
 def make(substeps=1, kind="two-prong", **numerics):
-    """(model, servo, its handle) of model 4."""
+    """(model, what its servo exchanges, the servo's handle) of model 4."""
     given = {"orders": (6, 25), "step": DT / substeps} | numerics
     model = SnapModel(connector(kind), Numerics(**given), field(kind))
-    servo = make_servo(model, substeps)
-    return model, servo, tick_data(servo)
+    servo, side = make_servo(model, substeps)
+    return model, side, tick_data(servo)
 
 
 def way(model, travel=None, n=None):
@@ -53,23 +53,23 @@ def way(model, travel=None, n=None):
     return model.start + np.linspace(0.0, travel, n + 1)[:, None] * c.push
 
 
-def lead(servo, handle, positions, orientations=None):
+def lead(handle, positions, orientations=None):
     """Forces (n, 3) and moments on the hand, one row a tick, shape (n, 6)."""
-    felt = []
+    felt, port = [], handle.state.port
     for k, p in enumerate(positions):
-        servo.port.position[:] = p
+        port.position[:] = p
         if orientations is not None:
-            servo.port.orientation[:] = orientations[k]
+            port.orientation[:] = orientations[k]
         assert tick(handle) == OK
-        felt.append(np.concatenate([servo.port.force, servo.port.torque]))
+        felt.append(np.concatenate([port.force, port.torque]))
     return np.array(felt)
 
 
 @pytest.mark.parametrize("substeps", [1, 3])
 def test_the_tick_is_the_off_line_step_bit_for_bit(substeps):
-    model, servo, handle = make(substeps)
+    model, _, handle = make(substeps)
     path = way(model)
-    felt = lead(servo, handle, path)
+    felt = lead(handle, path)
     other, _, _ = make(substeps)
     push = Insertion(other, SPEED)
     fine = np.repeat(path, substeps, axis=0)
@@ -87,19 +87,19 @@ def test_the_tick_is_the_off_line_step_bit_for_bit(substeps):
 
 
 def test_a_connector_of_one_prong_runs_in_the_same_compiled_tick():
-    model, servo, handle = make(kind="lan")
-    felt = lead(servo, handle, way(model, n=150))
+    model, _, handle = make(kind="lan")
+    felt = lead(handle, way(model, n=150))
     assert len(model.prongs) == 1 and np.abs(felt[:, :3]).max() > 0.1
 
 
 def test_the_work_of_the_hand_is_its_force_on_its_way():
     """So that the coupling is passive: what the books say that the target gave, the hand gave."""
-    model, servo, handle = make()
+    model, _, handle = make()
     path = np.concatenate([way(model), way(model)[::-1]])
     angles = 0.01 * np.sin(0.02 * np.arange(len(path)))
     turn = np.zeros((len(path), 4))
     turn[:, 0], turn[:, 3] = np.cos(0.5 * angles), np.sin(0.5 * angles)
-    felt = lead(servo, handle, path, turn)
+    felt = lead(handle, path, turn)
     given = -np.sum(felt[1:, :3] * np.diff(path, axis=0)) - felt[1:, 5] @ np.diff(angles)
     assert given == pytest.approx(model.state.plug.motion.work["target"][0], rel=1e-9) and given > 1e-3
 
@@ -107,21 +107,22 @@ def test_the_work_of_the_hand_is_its_force_on_its_way():
 def test_a_run_is_repeated_bit_for_bit():
     runs = []
     for _ in range(2):
-        model, servo, handle = make()
-        runs.append((lead(servo, handle, way(model)), model.coordinates))
+        model, _, handle = make()
+        runs.append((lead(handle, way(model)), model.coordinates))
     assert np.array_equal(runs[0][0], runs[1][0]) and np.array_equal(runs[0][1], runs[1][1])
 
 
 def test_the_c_callback_is_the_tick():
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(snap_tick.address)
-    (model, one, handle), (_, two, other) = make(), make()
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(servo_tick.address)
+    (model, _, handle), (_model, _, other) = make(), make()
+    one, two = handle.state, other.state
     for p in way(model)[::3]:
-        lead(one, handle, [p])
+        lead(handle, [p])
         two.port.position[:] = p
         assert function(other.address) == OK
         assert np.array_equal(one.port.force, two.port.force)
     with pytest.raises(TypeError, match="not laid out as the compiled function expects"):
-        tick_data(one._replace(hand=one.hand.astype(np.float32)))
+        tick_data(one._replace(grips=one.grips.astype(np.float32)))
 
 
 @kernel
@@ -154,17 +155,17 @@ def test_a_tick_allocates_nothing(clusters):
 
 
 def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
-    model, servo, handle = make()
+    model, side, handle = make()
     path = way(model, PRESSED)
-    before = lead(servo, handle, path)[-1]
+    before = lead(handle, path)[-1]
     values, gains = default_settings(connector(), model.numerics), gains_of(model.state.plug.model)
-    assert servo.port.status["frame"][0] == 0 and math.isnan(servo.port.live["force_scale"][0])
+    assert handle.state.port.status["frame"][0] == 0 and math.isnan(handle.state.port.live["force_scale"][0])
     values["friction"], values["clusters"] = 0.5, 2
     values["force_scale"], values["max_force"] = 0.06, 3.0
-    publish_snap_settings(servo.settings, servo.settings_control, values, gains, 7)
+    publish_snap_settings(side.settings, side.settings_control, values, gains, 7)
     further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
-    after = lead(servo, handle, further)
-    assert servo.port.status["frame"][0] == 7 and servo.port.live[0].item() == (0.06, 3.0)
+    after = lead(handle, further)
+    assert handle.state.port.status["frame"][0] == 7 and handle.state.port.live[0].item() == (0.06, 3.0)
     assert model.state.engine.contacts.count[0]["found"] <= 2 * len(model.prongs)
     # (tan 45 + mu) / (1 - mu tan 45) doubles from 0.163 to 0.5; a bent prong leans out of the way
     assert after[-1, 1] > 1.6 * before[1] * (further[-1] - path[0])[1] / (path[-1] - path[0])[1]
@@ -172,8 +173,8 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
 
 def test_other_gains_act_at_once_and_the_books_still_balance():
     """Half the gains: the plug lags farther, and what the hold loses is work of the target."""
-    model, servo, handle = make()
-    lead(servo, handle, way(model, PRESSED))
+    model, side, handle = make()
+    lead(handle, way(model, PRESSED))
     s, a = model.state, connector().admittance
 
     def balance():
@@ -192,8 +193,8 @@ def test_other_gains_act_at_once_and_the_books_still_balance():
     start = balance()
     plug, _ = make_plug(0.5 * a.mass, 0.5 * a.damping, 0.5 * a.stiffness, DT)
     publish_snap_settings(
-        servo.settings,
-        servo.settings_control,
+        side.settings,
+        side.settings_control,
         default_settings(connector(), model.numerics),
         gains_of(plug),
         1,
@@ -201,23 +202,23 @@ def test_other_gains_act_at_once_and_the_books_still_balance():
     for _ in range(100):
         assert balance() == pytest.approx(start, abs=1e-9 * s.books[0]["elastic"])
     assert np.array_equal(gains_of(s.plug.model), gains_of(plug))
-    lag = s.plug.motion.position - servo.port.position
-    np.testing.assert_allclose(servo.port.force, 0.5 * a.stiffness[0] * lag, rtol=0.02, atol=0.05)
+    lag = s.plug.motion.position - handle.state.port.position
+    np.testing.assert_allclose(handle.state.port.force, 0.5 * a.stiffness[0] * lag, rtol=0.02, atol=0.05)
     assert lag[1] > 1e-4
 
 
 def test_the_picture_shows_the_prongs_the_plug_and_their_contacts():
-    model, servo, handle = make()
-    felt = lead(servo, handle, way(model, PRESSED))
-    picture, (slot, fresh) = servo.picture, acquire(servo.picture_control)
-    done = servo.count[0]["tick"]
+    model, side, handle = make()
+    felt = lead(handle, way(model, PRESSED))
+    picture, (slot, fresh) = side.picture, acquire(side.picture_control)
+    done = side.ticks[0]["done"]
     assert (fresh and picture.tick[slot] == done - 1) or picture.tick[slot] == done
     n = picture.n_contacts[slot]
     points, forces = picture.contact_point[slot, :n], picture.contact_force[slot, :n]
     np.testing.assert_allclose(forces.sum(axis=0), picture.force[slot], atol=1e-12)
-    np.testing.assert_array_equal(servo.port.info["total"][0], picture.force[slot])
-    np.testing.assert_array_equal(servo.port.info["held"][0], picture.position[slot])
-    assert 0 < servo.port.status["contacts"][0] <= n
+    np.testing.assert_array_equal(handle.state.port.info["total"][0], picture.force[slot])
+    np.testing.assert_array_equal(handle.state.port.info["held"][0], picture.position[slot])
+    assert 0 < handle.state.port.status["contacts"][0] <= n
     np.testing.assert_array_equal(picture.hand[slot], felt[-1])
     # the surfaces that the slow loop makes of it: the prongs are spread, and touch where contacts press
     nodes = model.positions(picture.coordinates[slot])
@@ -233,16 +234,16 @@ def test_another_kind_of_distance_runs_in_the_same_compiled_tick():
     """A grid errs by what an edge turns in a cell of 0.4 mm: some percent of the force."""
     exact, grid = make(), grid_field(connector().plug, 4e-3, 4e-4)
     model = SnapModel(connector(), Numerics(orders=(6, 25)), grid)
-    servo = make_servo(model)
+    servo, _ = make_servo(model)
     path = way(model, PRESSED)
-    felt, same = lead(servo, tick_data(servo), path), lead(exact[1], exact[2], path)
+    felt, same = lead(tick_data(servo), path), lead(exact[2], path)
     assert felt[-1, 1] == pytest.approx(same[-1, 1], rel=0.05) and felt[-1, 1] > 10.0
 
 
 def test_a_pose_that_is_no_number_is_reported():
-    model, servo, handle = make()
-    lead(servo, handle, [model.start])
-    servo.port.position[0] = math.nan
+    model, _, handle = make()
+    lead(handle, [model.start])
+    handle.state.port.position[0] = math.nan
     assert tick(handle) != OK
 
 

@@ -14,7 +14,7 @@ from palpo.config.schema.snap import SnapScene
 from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.systems.snap.model import SnapModel
-from palpo.physics.systems.snap.tick import SnapServo
+from palpo.physics.systems.snap.servo import SnapLink
 
 SMALLEST_DEFLECTION = 0.1
 """A colour bar never ends below it, so that a socket at rest looks it [mm]."""
@@ -29,7 +29,7 @@ ENERGY = {"kinetic": "kinetic", "elastic": "elastic", "coupling": "coupling", "p
 class SnapVisual(ServoFrames):
     """Geometry of prongs and plug, and the frames of the servo's pictures; keeps the energies and forces."""
 
-    def __init__(self, spec: SnapScene, model: SnapModel, servo: SnapServo) -> None:
+    def __init__(self, spec: SnapScene, model: SnapModel, side: SnapLink) -> None:
         self.model = model
         self._dt, self._rail = spec.rates.dt, spec.admittance.rail is not None
         connector = model.connector
@@ -50,7 +50,7 @@ class SnapVisual(ServoFrames):
         nodes = [part.mesh.nodes for part in connector.prongs]
         vertices = np.vstack([*nodes, self._plug + connector.rest_position])
         self.geometry = make_geometry(drawables, vertices)
-        super().__init__(vertices, servo.picture, servo.picture_control)
+        super().__init__(vertices, side.picture, side.picture_control)
         self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
         self._gauges = [NodalStrain(part.mesh.nodes, part.mesh.tets) for part in connector.prongs]
         for self.strain in (True, False):  # compiled before the loop starts

@@ -17,10 +17,10 @@ from palpo.config.schema.snap import SnapScene
 from palpo.haptics.flags import STOPPING
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.systems.snap.click import click
 from palpo.physics.systems.snap.servo import make_servo as make_snap_servo
-from palpo.physics.systems.snap.servo import snap_tick, tick_data
 
 PLOTTED = 6.0
 """Seconds of history in the plots."""
@@ -40,7 +40,7 @@ class SnapRig(PlainRig):
         self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
         self.model = build_model(spec, start.progress)
         self.held: NDArray[np.float64] = self.model.start.copy()
-        self.state = state = make_snap_servo(
+        servo, self.side = make_snap_servo(
             self.model,
             spec.integration.substeps,
             spec.admittance.orientation,
@@ -51,14 +51,14 @@ class SnapRig(PlainRig):
         self.low = SettingsLoop(
             self._values(),
             self._publish,
-            state.settings_control,
-            lambda: int(state.count[0]["tick"]),
-            lambda: int(state.snap.engine.count[0]["lost"]),
+            self.side.settings_control,
+            lambda: int(servo.ticks[0]["done"]),
+            lambda: int(servo.engine.count[0]["lost"]),
         )
         self.lock = PromptLock(self.low, self.ratio)
-        self._data = tick_data(state)
+        self.data = tick_data(servo)
         self.servo: Servo = start.make_servo(
-            snap_tick.address, self._data.address, state.port, self.held, spec.rates.servo_hz
+            servo_tick.address, self.data.address, servo.port, self.held, spec.rates.servo_hz
         )
 
     def _values(self) -> Values:
@@ -66,23 +66,23 @@ class SnapRig(PlainRig):
         return settings_of(self.spec, connector), matrices_of(self.spec, connector)
 
     def _publish(self, values: Values, identity: int) -> None:
-        publish_snap_settings(self.state.settings, self.state.settings_control, *values, identity)
+        publish_snap_settings(self.side.settings, self.side.settings_control, *values, identity)
 
     @cached_property
     def visual(self) -> SnapVisual:
         """What there is to see."""
-        return SnapVisual(self.spec, self.model, self.state)
+        return SnapVisual(self.spec, self.model, self.side)
 
     @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
-        return self.state.snap.plug.motion.orientation
+        return self.side.snap.plug.motion.orientation
 
     def masses(self) -> dict[str, float]:
         """Mass of the socket, and the one that the plug is given by its hold [kg]."""
         c = self.model.connector
         volume = sum(float(prong.mesh.volumes.sum()) for prong in c.prongs)
-        held = c.push @ self.state.snap.plug.model.mass[:3, :3] @ c.push
+        held = c.push @ self.side.snap.plug.model.mass[:3, :3] @ c.push
         return {"socket": c.material.density * volume, "plug": float(held)}
 
     def change(self, spec: SnapScene) -> None:
@@ -92,7 +92,7 @@ class SnapRig(PlainRig):
 
     def problem(self) -> ContactProblem:
         """The last step's contact problem [m], [N]; InputError if it had no contact."""
-        p = self.state.snap.engine.problem
+        p = self.side.snap.engine.problem
         n = int(p.rows[1])
         if n == 0:
             raise no_contact()
@@ -101,13 +101,13 @@ class SnapRig(PlainRig):
 
     def counts(self) -> dict[str, int]:
         """Steps whose solve came to one of its limits."""
-        told = self.state.snap.engine.solver.told[0]
+        told = self.side.snap.engine.solver.told[0]
         return {"sweeps used up": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on contacts without room and on solves that stopped short."""
         counts, found = self.counts(), []
-        lost = int(self.state.snap.engine.count[0]["lost"])
+        lost = int(self.side.snap.engine.count[0]["lost"])
         if lost:
             found.append(f"{lost} contacts were dropped: raise contact.capacity or lower contact.clusters.")
         if counts["sweeps used up"]:

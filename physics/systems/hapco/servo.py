@@ -19,7 +19,7 @@ from palpo.physics.compliance.surface import SURFACE
 from palpo.physics.compliance.surface_state import COUPLED, HELD, make_surface
 from palpo.physics.contact.solvers.semi_smooth_newton import make_semi_smooth
 from palpo.physics.contract.stages import make_hand
-from palpo.physics.engine.build import Detector, make_engine
+from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.engine.joints import UPRIGHT
 from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
@@ -131,7 +131,7 @@ def make_servo(
     hand.position[:], hand.orientation[:] = mobile.position, hold.rest
     built = make_engine(
         bodies, SOLVERS, capacity, dt,
-        [Detector.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
+        [Bound.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
     )  # fmt: skip
     solver, rest = built.engine.solver, np.array(hold.rest, float)
     roomy = solver._replace(bordered=solver.bordered._replace(way=make_semi_smooth(capacity)))

@@ -19,7 +19,7 @@ from palpo.physics.compliance.modal import MODAL
 from palpo.physics.compliance.modal_state import Modal, make_modal
 from palpo.physics.compliance.scripted import SCRIPTED, make_scripted
 from palpo.physics.contract.stages import Batch, Body, Hand, make_batch, make_hand, make_problem
-from palpo.physics.engine.build import Built, Detector, make_engine
+from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
 from palpo.physics.engine.joints import SLIDE, Joint
 from palpo.physics.engine.pair_points import PairSearch, QueriedBodies, look_batch, make_pair_search
@@ -270,7 +270,7 @@ def _searches(
     placed: Sequence[Placed],
     owners: tuple[NDArray[np.int32], NDArray[np.int32]],
     modals: Sequence[Modal],
-) -> tuple[list[Detector], list[Handle]]:
+) -> tuple[list[Bound], list[Handle]]:
     """For each low loop the search among the pairs that its frames name, and what that keeps alive."""
     numbers, capacity, (of_body, of_point) = scene.numbers, scene.capacity, owners
     mu, n = scene.mu.copy(), len(placed)
@@ -289,7 +289,7 @@ def _searches(
             scene.topology, scene.rest, mu, modal.frame, modal.control, capacity, numbers.skin,
             (least, numbers.reach), asked, of_point, of_body, partial=len(modals) > 1,
         )._replace(surfaces=scene.surfaces)  # fmt: skip
-        detectors.append(Detector.bind(pair_detector, search))
+        detectors.append(Bound.bind(pair_detector, search))
         kept += [look for look in looks if look]
     return detectors, kept
 
@@ -316,7 +316,7 @@ def _cavities(scene: Scene) -> tuple[Cavities, Any] | None:
 def _cavity_detector(
     scene: Scene, placed: Sequence[Placed], of_body: NDArray[np.int32], modal: Modal, cavities: Cavities,
     port: Port,
-) -> Detector:  # fmt: skip
+) -> Bound:  # fmt: skip
     """What takes cavities from a loop's frames; the first hand has the button of their valve."""
     from palpo.physics.systems.multirate.cavity_frames import cavity_detector, make_frame_cavities, make_valve
 
@@ -328,7 +328,7 @@ def _cavity_detector(
         scene.air.limits.sealing - scene.air.limits.contact,
         make_valve(port.buttons, scene.air.button, scene.air.valve),
     )  # fmt: skip
-    return Detector.bind(cavity_detector, state)
+    return Bound.bind(cavity_detector, state)
 
 
 def _joints(scene: Scene, placed: Sequence[Placed], of_point: NDArray[np.int32]) -> list[Joint]:

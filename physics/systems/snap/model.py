@@ -22,7 +22,7 @@ from palpo.physics.collision.surface_points import SurfacePoints, edge_points, s
 from palpo.physics.compliance.midpoint_held import MIDPOINT_HELD, MidpointHeld, make_midpoint_held
 from palpo.physics.compliance.midpoint_modal import MIDPOINT_MODAL, MidpointModal, make_midpoint_modal
 from palpo.physics.contract.stages import Hand, make_hand
-from palpo.physics.engine.build import Detector, make_engine
+from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
 from palpo.physics.engine.relaxing import anderson_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
@@ -115,7 +115,7 @@ class SnapModel:
         search = make_field_contacts(self.probes, solid, field, capacity)
         search.settings["margin"] = numerics.margin
         self.built = make_engine(
-            bodies, SOLVERS, capacity, numerics.step, [Detector.bind(field_contacts_detector, search)],
+            bodies, SOLVERS, capacity, numerics.step, [Bound.bind(field_contacts_detector, search)],
             hands={len(self.prongs): hand},
         )  # fmt: skip
         self.built.engine.solver.settings["at_once"] = capacity

@@ -1,33 +1,121 @@
-"""From a snap connector to the state of the servo's tick, and the tick as a C function.
+"""The servo of a snap connector: the hand's pose is the target that the admittance controller follows.
 
-The callback's user data is the address of a `Handle` to a `SnapServo`; its type depends on dimensions and
-dtypes only, so that one compiled function, cached on disk, serves every connector.
+Everything is computed at the servo's rate (`palpo.physics.engine.servo`), in steps along which the target
+goes evenly from one pose of the hand to the next. The hand feels the pull of the hold, D_ad (V - W) +
+K_ad eh, in the mean of the tick: its work on the hand's way is the energy that the books say the hand gave,
+so that the coupling is passive.
 """
 
+from typing import NamedTuple
+
 import numpy as np
-from numba import typeof, types
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.admittance import PlugModel
+from palpo.physics.bodies.admittance import PlugModel, plug_energy
 from palpo.physics.collision.distance_field import EXACT, DistanceField
 from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance
 from palpo.physics.collision.near_band import everywhere
 from palpo.physics.collision.signed_distance import no_exact_distance
-from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.handle import Handle, HandleType, handle_for
+from palpo.physics.contract.links import BOOK, FRAME, SETTINGS, link
+from palpo.physics.contract.stages import DONE
+from palpo.physics.engine import servo as engine
+from palpo.physics.engine.build import Bound
+from palpo.physics.engine.grip import UPRIGHT, Grip, make_grip
+from palpo.physics.engine.servo import Servo, make_ticks
+from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, writer_slot
+from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import Port, make_port
-from palpo.physics.exchange.snap_frame import make_snap_picture, make_snap_settings
+from palpo.physics.exchange.snap_frame import (
+    SnapPicture,
+    SnapSettings,
+    make_snap_picture,
+    make_snap_settings,
+)
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block
-from palpo.physics.numerics.errors import InputError
-from palpo.physics.numerics.kernels import callback
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.snap.connectors.connector import Admittance, Connector, make_prong
-from palpo.physics.systems.snap.model import SnapModel
+from palpo.physics.systems.snap.model import SnapModel, SnapState
 from palpo.physics.systems.snap.numerics import Numerics, default_settings
-from palpo.physics.systems.snap.tick import COUNT, SnapServo, tick
+from palpo.physics.systems.snap.step import book, take_settings
 
-UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+
+class SnapLink(NamedTuple):
+    """What the servo of a connector exchanges with its slow loop."""
+
+    grip: Grip
+    ticks: NDArray[np.void]  # (1,) the servo's
+    snap: SnapState
+    settings: SnapSettings
+    settings_control: NDArray[np.int64]
+    picture: SnapPicture
+    picture_control: NDArray[np.int64]
+
+
+@kernel
+def _take_settings(s):
+    """What an operator may have changed; what other gains do to the hold's energy is work of the target."""
+    if is_fresh(s.settings_control):
+        slot, _ = acquire(s.settings_control)
+        plug, motion, new = s.snap.plug.model, s.snap.plug.motion, s.settings.gains[slot]
+        live = s.grip.port.live[0]
+        take_settings(s.snap, s.settings.value, slot)
+        before = plug_energy(plug, motion)
+        for i in range(6):
+            for j in range(6):
+                plug.mass[i, j] = new[0, i, j]
+                plug.damping[i, j] = new[1, i, j]
+                plug.stiffness[i, j] = new[2, i, j]
+                plug.inverse[i, j] = new[3, i, j]
+                plug.follow[i, j] = new[4, i, j]
+        motion.work[0].target += plug_energy(plug, motion) - before
+        s.grip.port.status[0].frame = s.settings.id[slot]
+        live.force_scale = s.settings.value[slot].force_scale
+        live.max_force = s.settings.value[slot].max_force
+
+
+@kernel
+def _place(s):
+    """Before the first tick the plug is where the hand is, at rest."""
+    m = s.snap.plug.motion
+    copy(s.grip.goal, m.position)
+    copy(s.grip.goal, m.target_position)
+    copy(s.grip.goal_q, m.orientation)
+    copy(s.grip.goal_q, m.target_orientation)
+
+
+@kernel
+def _publish(s):
+    """The picture of this tick, and the deepest penetration."""
+    out, snap, grip, w, first = s.picture, s.snap, s.grip, writer_slot(s.picture_control), 0
+    out.tick[w] = s.ticks[0].done
+    for k in range(snap.prongs.size):
+        x = handle_like(snap.prong, snap.prongs[k]).state.x
+        copy(x, out.coordinates[w, first : first + x.size])
+        first += x.size
+    plug = snap.plug
+    for i in range(3):
+        out.force[w, i] = plug.wrench[i]
+        out.torque[w, i] = plug.wrench[3 + i]
+    copy(plug.motion.position, out.position[w])
+    copy(plug.motion.orientation, out.orientation[w])
+    copy(grip.goal, out.target[w])
+    copy(grip.goal_q, out.target_q[w])
+    copy(snap.floor, out.floor[w])
+    copy(grip.felt, out.hand[w])
+    out.energy[w] = snap.books[0]
+    t, search, n, depth = snap.engine.contacts, snap.search, snap.engine.contacts.count[0].found, 0.0
+    out.n_contacts[w] = n
+    for k in range(n):
+        depth = max(depth, -search.found.gap[k])
+        out.contact_status[w, k] = t.status[k]
+        copy(search.candidates.position[search.found.candidate[k]], out.contact_point[w, k])
+        for i in range(3):
+            out.contact_force[w, k, i] = -t.force[k, i]
+    grip.port.info[0].depth = depth
+    publish(s.picture_control)
 
 
 def gains_of(plug: PlugModel) -> NDArray[np.float64]:
@@ -35,7 +123,7 @@ def gains_of(plug: PlugModel) -> NDArray[np.float64]:
     return np.stack([plug.mass, plug.damping, plug.stiffness, plug.inverse, plug.follow])
 
 
-def make_servo(
+def _make_link(
     model: SnapModel,
     substeps: int = 1,
     turns: bool = True,
@@ -43,33 +131,14 @@ def make_servo(
     offset: ArrayLike = (0.0, 0.0, 0.0),
     rail: bool = False,
     port: Port | None = None,
-) -> SnapServo:
-    """The servo's side of a connector, whose model must outlive it and is moved by it.
-
-    A tick is `substeps` of the model's steps. turns: whether the plug turns with the hand. rest: orientation
-    of the plug when the device's is the identity (w, x, y, z). offset: of its target from the hand [m].
-    rail: whether that keeps to the line of the push, on which alone the hand then feels a force.
-    Raises InputError for less than one substep.
-    """
-    if substeps < 1:
-        raise InputError(f"a tick of {substeps} steps: there must be at least one.")
+) -> SnapLink:
+    """The servo's side of a connector, which it has with the slow loop."""
     state = model.state
-    q = np.array(rest, float)
-    return SnapServo(
-        port=port or make_port(),
-        count=np.zeros(1, COUNT),
-        substeps=int(substeps),
-        turns=int(turns),
+    line = np.array([model.start, model.connector.push]) if rail else None
+    return SnapLink(
+        grip=make_grip(port or make_port(), state.aim, model.built.batches[-1], turns, rest, offset, line),
+        ticks=make_ticks(substeps),
         snap=state,
-        rest=q / np.linalg.norm(q),
-        offset=np.array(offset, float),
-        rail=np.array([model.start, model.connector.push]) if rail else np.zeros((2, 3)),
-        goal=np.zeros(3),
-        goal_q=np.zeros(4),
-        way=np.zeros(6),
-        target=np.zeros(3),
-        target_q=np.zeros(4),
-        hand=np.zeros(6),
         settings=make_snap_settings(
             default_settings(model.connector, model.numerics), gains_of(state.plug.model)
         ),
@@ -79,7 +148,7 @@ def make_servo(
     )
 
 
-def smallest_servo() -> SnapServo:
+def _smallest() -> SnapLink:
     """A block and another as its plug, of unknown distance: the least that a tick can be laid out for."""
     mesh = block((0.01, 0.01, 0.01), (1, 1, 1))
     skin = mesh.surface()
@@ -92,18 +161,39 @@ def smallest_servo() -> SnapServo:
     field = DistanceField(
         EXACT, everywhere(mesh.nodes), no_exact_distance(), no_grid_distance(), no_learned_distance()
     )
-    return make_servo(SnapModel(connector, Numerics(segments=1, spacing=1.0), field))
+    return _make_link(SnapModel(connector, Numerics(segments=1, spacing=1.0), field))
 
 
-_CONTENT = typeof(smallest_servo())
+@link(_smallest())
+def snap_link(stage, s, h):
+    """The stages of palpo.physics.contract.links."""
+    if stage == SETTINGS:
+        _take_settings(s)
+    elif stage == FRAME:
+        if s.ticks[0].done == 0:
+            _place(s)
+    elif stage == BOOK:
+        book(s.snap)
+    else:
+        _publish(s)
+    return DONE
 
 
-@callback(types.int32(HandleType(_CONTENT)))
-def snap_tick(state):
-    """`int32 f(void *)`: one tick of the SnapServo behind the handle; its status."""
-    return tick(state)
+def make_servo(
+    model: SnapModel,
+    substeps: int = 1,
+    turns: bool = True,
+    rest: ArrayLike = UPRIGHT,
+    offset: ArrayLike = (0.0, 0.0, 0.0),
+    rail: bool = False,
+    port: Port | None = None,
+) -> tuple[Servo, SnapLink]:
+    """The servo of a connector, whose model must outlive it and is moved by it, and what that exchanges.
 
-
-def tick_data(servo: SnapServo) -> Handle:
-    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    return handle_for(servo, _CONTENT, "servo of a snap connector")
+    A tick is `substeps` of the model's steps. turns: whether the plug turns with the hand. rest: orientation
+    of the plug when the device's is the identity (w, x, y, z). offset: of its target from the hand [m].
+    rail: whether that keeps to the line of the push, on which alone the hand then feels a force.
+    Raises InputError for less than one substep.
+    """
+    side = _make_link(model, substeps, turns, rest, offset, rail, port)
+    return engine.make_servo(model.state.engine, [side.grip], [Bound.bind(snap_link, side)], side.ticks), side
