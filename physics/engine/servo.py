@@ -27,7 +27,7 @@ from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.grip import Grip, add_felt, felt_by, lead, make_grip, pose, tell_device
 from palpo.physics.engine.table import Engine
 from palpo.physics.engine.tick import step
-from palpo.physics.exchange.handle import Handle, HandleType, handle_for, handle_like
+from palpo.physics.exchange.handle import Handle, HandleType, handle_for, handle_like, of_process
 from palpo.physics.exchange.port import CONTACTS_LOST, FELT_BITS, NOT_FINITE, OK, Port, end_tick, make_port
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import callback, inlined, kernel
@@ -36,6 +36,7 @@ TICKS = np.dtype([("done", np.int64), ("steps", np.int64)])
 """Ticks done; steps of the engine in a tick."""
 
 
+@of_process("grips", "link", "link_state")
 class Servo(NamedTuple):
     """Everything that a tick reads and writes. Of hands the first stands beside the table, for its layout."""
 
