@@ -34,7 +34,7 @@ class Bodies(NamedTuple):
     held: NDArray[np.bool_]  # (n,) whether a hand feels it
 
 
-@of_process("bodies", "detector", "detector_state", "solvers")
+@of_process("bodies", "detector", "detector_state", "solvers", "pressing")
 class Engine(NamedTuple):
     """What a step reads and writes beside the bodies' states, for c contacts, j joints and k cavities."""
 
