@@ -37,7 +37,7 @@ TICKS = np.dtype([("done", np.int64), ("steps", np.int64)])
 
 
 @of_process("grips", "link", "link_state")
-class Servo(NamedTuple):
+class TickState(NamedTuple):
     """Everything that a tick reads and writes. Of hands the first stands beside the table, for its layout."""
 
     port: Port  # of the first hand's device; its status is the scene's
@@ -60,10 +60,10 @@ def make_ticks(steps: int = 1) -> NDArray[np.void]:
 
 def make_servo(
     engine: Engine, grips: Sequence[Grip], links: Sequence[Bound] = (), ticks: NDArray[np.void] | None = None
-) -> Servo:
-    """The servo of an engine; ticks: `make_ticks`, if links know it already."""
+) -> TickState:
+    """The state of an engine's ticks; ticks: `make_ticks`, if links know it already."""
     kept = [Handle(grip) for grip in grips]
-    servo = Servo(
+    servo = TickState(
         port=grips[0].port,
         ticks=make_ticks() if ticks is None else ticks,
         engine=engine,
@@ -153,7 +153,7 @@ def tick(s):
     return end_tick(s.port, OK, 0)
 
 
-def _smallest() -> Servo:
+def _smallest() -> TickState:
     """A point of the world in a hand."""
     hand = make_hand()
     built = make_engine([FIXED.bind(make_fixed(np.zeros((1, 3))))], [], 1, 1.0, hands={0: hand})
@@ -165,10 +165,10 @@ _CONTENT = typeof(_smallest())
 
 @callback(types.int32(HandleType(_CONTENT)))
 def servo_tick(state):
-    """`int32 f(void *)`: one tick of the Servo behind the handle; its status."""
+    """`int32 f(void *)`: one tick of the TickState behind the handle; its status."""
     return tick(state)
 
 
-def tick_data(servo: Servo) -> Handle:
+def tick_data(servo: TickState) -> Handle:
     """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
     return handle_for(servo, _CONTENT, "servo")

@@ -35,7 +35,7 @@ from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import callback
 from palpo.physics.systems.hapco.detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
-from palpo.physics.systems.hapco.tick import Grip, QuasistaticServo, tick
+from palpo.physics.systems.hapco.tick import HandPose, QuasistaticServo, tick
 
 SOLVERS = anderson_unit, uzawa_unit, newton_unit, gauss_seidel_unit, maximal_dissipation_unit
 """By the values of palpo.physics.exchange.quasistatic_frame.VALUES' solver."""
@@ -147,7 +147,7 @@ def make_servo(
         points=built.batches[0],
         tracked=tracked,
         hand=hand,
-        grip=Grip(
+        grip=HandPose(
             np.array([hold.turns]), rest / np.linalg.norm(rest), mobile.position.copy(), np.zeros((2, 4))
         ),
         settings=make_settings(settings),

@@ -36,7 +36,7 @@ MOBILE, FIXED = 0, 1
 """The engine's numbers of the body in the hand and of the other."""
 
 
-class Grip(NamedTuple):
+class HandPose(NamedTuple):
     """How the port's pose becomes the hand's."""
 
     turns: NDArray[np.bool_]  # (1,) whether the frame turns with the hand
@@ -59,7 +59,7 @@ class QuasistaticServo(NamedTuple):
     points: Batch  # of the contacts on the mobile body
     tracked: Tracked
     hand: Hand
-    grip: Grip
+    grip: HandPose
     settings: Settings
     settings_control: NDArray[np.int64]
     picture: Picture

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.engine.servo import Servo, tick
+from palpo.physics.engine.servo import TickState, tick
 from palpo.physics.exchange.atomics import CACHE_LINE, exchange
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import OK
@@ -34,7 +34,7 @@ TOLD = np.dtype([("ticks", np.int64), ("late", np.int64), ("well", np.int64)])
 class Episode(NamedTuple):
     """One plug and its gripper."""
 
-    servo: Servo
+    servo: TickState
     side: SnapLink
     start: NDArray[np.float64]  # (3,) of the target [m]
     push: NDArray[np.float64]  # (3,) direction of the plug's way
@@ -44,7 +44,7 @@ class Episode(NamedTuple):
 
 
 def make_episode(
-    servo: Servo, side: SnapLink, start: NDArray[np.float64], push: NDArray[np.float64], latest: int
+    servo: TickState, side: SnapLink, start: NDArray[np.float64], push: NDArray[np.float64], latest: int
 ) -> Episode:
     """An episode about to begin, whose sensors may be `latest` ticks late."""
     sensed, told = np.zeros((latest + 1, SENSED)), np.zeros(1, TOLD)

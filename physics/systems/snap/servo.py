@@ -22,7 +22,7 @@ from palpo.physics.contract.stages import DONE
 from palpo.physics.engine import servo as engine
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.grip import UPRIGHT, Grip, make_grip
-from palpo.physics.engine.servo import Servo, make_ticks
+from palpo.physics.engine.servo import TickState, make_ticks
 from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, writer_slot
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import Port, make_port
@@ -187,7 +187,7 @@ def make_servo(
     offset: ArrayLike = (0.0, 0.0, 0.0),
     rail: bool = False,
     port: Port | None = None,
-) -> tuple[Servo, SnapLink]:
+) -> tuple[TickState, SnapLink]:
     """The servo of a connector, whose model must outlive it and is moved by it, and what that exchanges.
 
     A tick is `substeps` of the model's steps. turns: whether the plug turns with the hand. rest: orientation
