@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test studies fuzz lint format docs site pictures system clean
+.PHONY: demo test studies fuzz lint format docs site pictures dist release system clean
 
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo demo
@@ -57,10 +57,24 @@ site: $(VENV)/.installed-dev
 pictures: system $(VENV)/.installed-demo
 	$(BIN)/python -m palpo.app.report.gallery docs/pictures
 
+# A source archive and a wheel in dist/, built without a warning, judged, and tried in an empty environment.
+dist: $(VENV)/.installed-release
+	$(BIN)/python scripts/release.py dist
+
+# make release VERSION=0.2.0: everything that a release must pass, then the version, the changelog's heading, a commit and a tag.
+release: $(VENV)/.installed-release
+	$(BIN)/python scripts/release.py check "$(VERSION)"
+	$(MAKE) lint test studies site
+	$(BIN)/python scripts/release.py write "$(VERSION)"
+	$(MAKE) dist || { git checkout -- .; exit 1; }
+	git commit --all --message "Release $(VERSION)"
+	git tag --annotate "v$(VERSION)" --message "Palpo $(VERSION)"
+	@echo "Palpo $(VERSION) is in dist/. To publish it: git push --follow-tags, then $(BIN)/twine upload dist/*"
+
 system:
 	@sh scripts/system-libs.sh $(PURPOSE)
 
-$(VENV)/.installed-%: EXTRAS = window$(if $(filter dev,$*),$(COMMA)touch$(COMMA)dev)
+$(VENV)/.installed-%: EXTRAS = window$(if $(filter dev release,$*),$(COMMA)touch$(COMMA)dev)$(if $(filter release,$*),$(COMMA)release)
 COMMA := ,
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt
@@ -72,5 +86,5 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) out .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build
+	rm -rf $(VENV) out dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build
 	find $(ROOMS) tests -name __pycache__ -prune -exec rm -rf {} +

@@ -23,6 +23,8 @@ lasts, and has its threads back afterwards.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from palpo.app.cli.refusal import Refusal as Refusal
     from palpo.app.library.model import Model as Model

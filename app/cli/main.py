@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from palpo import __version__
 from palpo.app.cli.computing import add_computing
 from palpo.app.cli.log import LOG, begin_log, end_log
 from palpo.app.cli.progress import Progress
@@ -45,6 +46,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="palpo", description="Feel deformable bodies: a stiff tool at 1 kHz, soft bodies at 50 Hz."
     )
+    parser.add_argument("--version", action="version", version=f"palpo {__version__}")
     parser.set_defaults(command=_launch, headless=False, lock_step=False)
     add_camera(parser)
     commands = parser.add_subparsers(
