@@ -32,6 +32,8 @@ def add_computing(commands: Any) -> None:
                        help="a solver's name, or all; may be repeated (default: the best one)")  # fmt: skip
     solve.add_argument("--tol", type=float, default=1e-8, metavar="T",
                        help="relative natural-map residual (default 1e-8)")  # fmt: skip
+    solve.add_argument("--each", action="store_true",
+                       help="until each contact's error over its own force is within it, too")  # fmt: skip
     solve.add_argument("--max-iterations", type=int, default=20_000, metavar="N",
                        help="in each solver's own unit (default 20000)")  # fmt: skip
     solve.add_argument(
@@ -123,7 +125,10 @@ def _solve(options: argparse.Namespace) -> int:
         from palpo.app.report.outcome import write_json
         from palpo.physics.contact.problem import Stop
 
-    stop, chosen = Stop(options.tol, options.max_iterations, options.time_cap), read_options(options.options)
+    stop, chosen = (
+        Stop(options.tol, options.max_iterations, options.time_cap, options.each),
+        read_options(options.options),
+    )
     if options.profile:
         return profile(options, stop, chosen, progress)
     summary, solved = solve_file(options.file, options.solver, stop, progress, chosen, options.guess)

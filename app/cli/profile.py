@@ -8,7 +8,6 @@ least of a few solves in one process, solvers taking turns.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +85,11 @@ def solve_in_turns(
                 continue
             spent = 1e3 * (result.seconds if isinstance(solver, Peer) else time.thread_time() - begun)
             if turn == 0:  # it may have compiled
-                errors = asdict(quoted_errors(problem, result.r))
-                row |= {key: errors[key] for key in ERRORS}
+                errors = quoted_errors(problem, result.r)
+                row |= {key: getattr(errors, key) for key in ERRORS}
                 row |= {
-                    "worst_contact": int(np.argmax(errors["per_contact"])) if problem.n_contacts else None,
+                    "worst_contact": errors.worst_contact,
+                    "worst": errors.worst,
                     "iterations": int(result.iterations),
                     "converged": bool(result.converged),
                     "reason": result.reason,

@@ -84,6 +84,9 @@ class SolverRow:
     consistent: bool
     errors: dict[str, float] = field(default_factory=dict)
     """What others quote: natural_map, unit_map, primal, dual, complementarity (physics.contact.errors)."""
+    worst: float | None = None
+    worst_contact: int | None = None
+    """The largest error of a contact over its own force, and which contact that is, from 0."""
 
 
 def solve_file(
@@ -97,15 +100,17 @@ def solve_file(
     """The summary of all solves and the solutions by solver, in the file's units.
 
     names: of solvers, or `all`; none stands for the best one that takes the problem. options: of the solver;
-    guess: a file with a force to start from. The summary's notes say what was changed in the problem. Raises
+    guess: a file with a force to start from. The summary's kind says what the file was taken for, its notes
+    what was changed in the problem. Raises
     InputError for a file, a name or an option that is none, Refusal for a stop that never stops.
     """
     options = options or {}
     _check(stop)
     wanted = _chosen(list(names))
     notes: list[str] = []
-    problem = read_problem(file, notes.append)
-    for note in notes:
+    kinds: list[str] = []
+    problem = read_problem(file, notes.append, kinds.append)
+    for note in (*kinds, *notes):
         progress.say(f"{file}: {note}")
     if guess is not None:
         problem = replace(problem, warm=read_guess(guess, problem.n_contacts))
@@ -127,6 +132,7 @@ def solve_file(
     failed = [row.solver for row in rows if row.consistent and not row.converged]
     summary = {
         "file": str(file),
+        "kind": kinds[0],
         "contacts": problem.n_contacts,
         "notes": notes,
         "tolerance": stop.tolerance,
@@ -211,7 +217,7 @@ def print_solves(summary: Mapping[str, Any]) -> None:
         title_justify="left",
     )
     table.add_column("solver", no_wrap=True)
-    for name in ("time [ms]", "iterations", "residual", "open", "stick", "slip"):
+    for name in ("time [ms]", "iterations", "residual", "worst contact", "open", "stick", "slip"):
         table.add_column(name, justify="right")
     table.add_column("ended")
     for row in summary["solvers"]:
@@ -221,6 +227,7 @@ def print_solves(summary: Mapping[str, Any]) -> None:
             number(row["time_ms"]),
             number(row["iterations"]),
             residual,
+            "–" if row["worst"] is None else f"{row['worst']:.1e} of {row['worst_contact']}",
             *(number(row[name]) for name in ("open", "stick", "slip")),
             row["reason"],
         )
@@ -231,7 +238,7 @@ def print_solves(summary: Mapping[str, Any]) -> None:
 
 def _row(solver: Solver, problem: AnyProblem, result: ContactResult, seconds: float) -> SolverRow:
     counts = np.bincount(result.status, minlength=3)
-    errors = asdict(quoted_errors(problem, result.r))
+    errors = quoted_errors(problem, result.r)
     return SolverRow(
         solver.name,
         1e3 * seconds,
@@ -243,7 +250,9 @@ def _row(solver: Solver, problem: AnyProblem, result: ContactResult, seconds: fl
         bool(result.converged),
         result.reason,
         solver.consistent,
-        {key: value for key, value in errors.items() if key != "per_contact"},
+        {key: value for key, value in asdict(errors).items() if key not in ("per_contact", "own")},
+        errors.worst,
+        errors.worst_contact,
     )
 
 

@@ -90,6 +90,7 @@ def solve(
     iterations: int = 5000,
     seconds: float = np.inf,
     warm: ArrayLike | None = None,
+    each: bool = False,
     **options: Any,
 ) -> Any:
     """Contact forces r with u = W r + b, Signorini's and Coulomb's laws between r and u.
@@ -100,6 +101,7 @@ def solve(
     tangent apart: anisotropic friction. solver: one of `solvers`,
     "portfolio" if not given; options: its own. tolerance: relative natural-map residual.
     seconds: wall time after which it gives back what it has. warm (3 n,) [N]: where it starts.
+    each: whether each contact's error over its own force must be within the tolerance, too.
 
     Returns a ContactResult: r (3 n,) [N], residual, iterations, converged, reason, status (n,). Raises
     Refusal for arrays that are no contact problem and for names that are no solver.
@@ -122,6 +124,7 @@ def solve(
         max_iterations=iterations,
         seconds=seconds,
         guess=warm,
+        each=each,
         **options,
     )
 

@@ -8,6 +8,12 @@ All are of a force r with u = W r + b, v = u + mu |u_t| n and the cones K and K*
     primal          the farthest that a force lies outside its cone, over |r|
     dual            the farthest that v lies outside K*, over |b|
     complementarity the largest |r . v| of a contact, over |r| |b|
+    own             |r_k - P_K(r_k - rho_k v_k)| of a contact over its own force, rho_k = 1 / mean(diag W_kk)
+
+All but the last are of all contacts together, so that a light contact may be far off beside heavy ones. Its
+own force is the largest of r_k, of what it is corrected to, and of rho_k times the normal offset that it sees
+from the others: for one that is open, what it would take to touch. What the roundings of W r + b explain is
+taken off.
 """
 
 from dataclasses import dataclass
@@ -21,6 +27,9 @@ from palpo.physics.contact.solvers.relaxation import project_cones
 
 Array = NDArray[np.float64]
 
+ROUNDINGS = 8.0
+"""Roundings of the largest term that a sum of W r + b is allowed."""
+
 
 @dataclass(frozen=True)
 class ForceErrors:
@@ -33,6 +42,18 @@ class ForceErrors:
     complementarity: float
     per_contact: Array
     """|r - P_K(r - rho v)| of each contact over the same, shape (n,): their norm is the natural map's."""
+    own: Array
+    """Each contact's error over its own force, shape (n,)."""
+
+    @property
+    def worst_contact(self) -> int | None:
+        """The contact that errs most for its own force; none where there is no contact."""
+        return int(self.own.argmax()) if len(self.own) else None
+
+    @property
+    def worst(self) -> float:
+        """Its error over its own force."""
+        return float(self.own.max(initial=0.0))
 
 
 def quoted_errors(problem: AnyProblem, r: Array) -> ForceErrors:
@@ -58,7 +79,35 @@ def quoted_errors(problem: AnyProblem, r: Array) -> ForceErrors:
         _over(dual.max(initial=0.0), free),
         _over(product.max(initial=0.0), size * free),
         natural / judged if judged > 0.0 else natural,
+        own_errors(problem, r),
     )
+
+
+def own_errors(problem: AnyProblem, r: Array) -> Array:
+    """Each contact's error over its own force, shape (n,): 1 for one that bears nothing and should."""
+    w, n, mu = problem.w, problem.n_contacts, problem.mu
+    own = w.diagonal().reshape(n, 3)
+    mean = own.mean(axis=1)
+    rho = np.where(mean > 0.0, 1.0 / np.where(mean > 0.0, mean, 1.0), 1.0)
+    u, force = (w @ r + problem.b).reshape(n, 3), r.reshape(n, 3)
+    v = u.copy()
+    v[:, 0] += mu * np.hypot(u[:, 1], u[:, 2])
+    image = _projected(mu, force - rho[:, None] * v)
+    error = np.linalg.norm(force - image, axis=1)
+    terms = (abs(w) @ np.abs(r) + np.abs(problem.b)).reshape(n, 3)
+    error -= ROUNDINGS * np.finfo(float).eps * (1.0 + mu) * rho * np.linalg.norm(terms, axis=1)
+    seen = u - _own_products(w, force)
+    size = np.maximum(np.linalg.norm(force, axis=1), np.linalg.norm(image, axis=1))
+    size = np.maximum(size, rho * np.abs(seen[:, 0]))
+    return np.asarray(np.where(error > 0.0, error / np.where(size > 0.0, size, 1.0), 0.0))
+
+
+def _own_products(w: Any, force: Array) -> Array:
+    """W_kk r_k, shape (n, 3)."""
+    rows = np.arange(3 * len(force)).reshape(-1, 3)
+    i, j = np.broadcast_arrays(rows[:, :, None], rows[:, None, :])
+    blocks = np.asarray(w[i.ravel(), j.ravel()]).reshape(-1, 3, 3)
+    return np.asarray(np.einsum("kij,kj->ki", blocks, force))
 
 
 def _projected(mu: Array, x: Array) -> Array:

@@ -15,11 +15,13 @@ Rows are (n, t1, t2) everywhere. Units are the file's: most FCLIB problems are o
 plane, rows (n, t), get a second tangent that nothing moves along: its force is zero, the others are theirs.
 
 Files come from assemblies in single precision or by formulas that are not quite symmetric, as one of the
-public collection by 1.3e-3 of its largest entry. Such a W, M or R is read as its symmetric part; what is
-farther from symmetric than SKEW is another law, and so is a W with an eigenvalue below zero by more.
+public collection by 1.3e-3 of its largest entry. Such a W, M or R is read as its symmetric part, and one of
+which a triangle alone is stored is mirrored; what is farther from symmetric than SKEW is another law, and so
+is a W with an eigenvalue below zero by more.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,39 +31,48 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from palpo.physics.contact.problem import UNSYMMETRIC, AnyProblem, ContactProblem, SparseProblem
+from palpo.physics.contact.fclib_arrays import matrix, numbers, vector
+from palpo.physics.contact.problem import AnyProblem, ContactProblem, SparseProblem
 from palpo.physics.contact.semidefinite import ROUNDED, require_semidefinite
+from palpo.physics.contact.symmetry import SKEW, UNSYMMETRIC, mirrored, pair, stored_triangle, worst_skew
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.stored import check_hdf5, read_archive
 
 HDF5 = (".hdf5", ".h5")
 LOCAL, GLOBAL, SOLUTION = "fclib_local", "fclib_global", "solution"
 
-SKEW = 5e-3
-"""Largest |A - A^T| over the largest |A| that is averaged away; more is refused."""
-
 LARGE, FULL, MOST = 600, 0.1, 4e9
 """Rows from which W is kept sparse if no more than this share of it is filled, and bytes of the largest dense
 one."""
-
-ROWS = 10_000_000
-"""Most rows and columns of a matrix in a file."""
 
 COLUMNS = 512
 """Columns that are eliminated at a time."""
 
 Say = Callable[[str], object]
-"""What a file needed to be solved, in a sentence."""
+"""Hears a sentence about a file."""
 
 
 def _nothing(words: str) -> None:
     pass
 
 
-def read_problem(path: str | PathLike[str], say: Say = _nothing) -> AnyProblem:
+@dataclass
+class _Told:
+    """What is said of a file while it is read."""
+
+    change: Say
+    """What it needed to be solved."""
+    kind: str = ""
+    """What it is."""
+    skewed: bool = False
+    """Whether a matrix was read as its symmetric part, which moves eigenvalues by as much."""
+
+
+def read_problem(path: str | PathLike[str], say: Say = _nothing, kind: Say = _nothing) -> AnyProblem:
     """The contact problem of an FCLIB file (.hdf5, .h5) or an archive (.npz), in the file's units.
 
-    A large W of few entries stays sparse. say: is told what was changed in the problem, and by how much.
+    A large W of few entries stays sparse. say: is told what was changed in the problem, and by how much;
+    kind: in one line, what kind of problem the file was taken for.
     Raises InputError, one sentence that names the file and the key that is wrong.
     """
     path = Path(path)
@@ -72,15 +83,11 @@ def read_problem(path: str | PathLike[str], say: Say = _nothing) -> AnyProblem:
         raise InputError(
             f"{path}: a contact problem is a .npz, .hdf5 or .h5 file, not {suffix or 'without suffix'}"
         )
-    changes: list[str] = []
-
-    def tell(change: str) -> None:
-        changes.append(change)
-        say(change)
-
+    told = _Told(say)
     try:
-        problem = _read_archive(path, tell) if suffix == ".npz" else _read_fclib(path, tell)
-        require_semidefinite(problem.w, SKEW if changes else ROUNDED)
+        problem = _read_archive(path, told) if suffix == ".npz" else _read_fclib(path, told)
+        require_semidefinite(problem.w, SKEW if told.skewed else ROUNDED)
+        kind(f"{told.kind}; {_described(problem)}")
         return problem
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
@@ -155,26 +162,38 @@ def read_guess(path: str | PathLike[str], n_contacts: int) -> NDArray[np.float64
             with h5py.File(path, "r") as file:
                 check_hdf5(file)
                 key = next((k for k in (f"{SOLUTION}/r", "guesses/1/r") if k in file), f"{SOLUTION}/r")
-                return _vector(file, key, 3 * n_contacts)
-        return _vector(read_archive(path), "r", 3 * n_contacts)
+                return vector(file, key, 3 * n_contacts)
+        return vector(read_archive(path), "r", 3 * n_contacts)
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except Exception as error:
         raise InputError(f"{path}: truncated, or neither an HDF5 file nor an .npz archive") from error
 
 
-def _read_archive(path: Path, say: Say) -> AnyProblem:
+def _described(problem: AnyProblem) -> str:
+    """A problem's size, how its W is kept and filled, and its friction, in words."""
+    w, mu, rows = problem.w, problem.mu, problem.w.shape[0]
+    entries = int((w != 0).sum())
+    filled = 100.0 * entries / max(rows * rows, 1)
+    least, most = (float(f(mu)) if len(mu) else 0.0 for f in (np.min, np.max))
+    friction = f"mu {least:g}" if least == most else f"mu {least:g} to {most:g}"
+    kept = "sparse" if sp.issparse(w) else "dense"
+    return f"{len(mu)} contacts, W {rows} x {rows} {kept} and filled to {filled:.3g}%, {friction}"
+
+
+def _read_archive(path: Path, told: _Told) -> AnyProblem:
     file = read_archive(path)
     for key in ("W", "q", "mu"):
         if key not in file:
             raise InputError(f"{key} is missing; the archive of a contact problem holds W, q and mu")
-    w, q, mu = (_numbers(file, key) for key in ("W", "q", "mu"))
+    w, q, mu = (numbers(file, key) for key in ("W", "q", "mu"))
     if w.ndim != 2:
         raise InputError(f"W has shape {w.shape} but must be square")
-    return _problem(_symmetrised(w, "W", say), q, mu)
+    told.kind = "a NumPy archive of W, q and mu, a local problem in space"
+    return _problem(_symmetrised(w, "W", told), q, mu)
 
 
-def _read_fclib(path: Path, say: Say) -> AnyProblem:
+def _read_fclib(path: Path, told: _Told) -> AnyProblem:
     import h5py
 
     with h5py.File(path, "r") as file:
@@ -188,50 +207,60 @@ def _read_fclib(path: Path, say: Say) -> AnyProblem:
         dimension = int(file[f"{kind}/spacedim"][0]) if f"{kind}/spacedim" in file else 3
         if dimension not in (2, 3):
             raise InputError(f"{kind}/spacedim is {dimension}; problems are in the plane (2) or in space (3)")
-        w, q, mu = _local(file, say) if kind == LOCAL else _global(file, say)
+        form = _form(file)
+        told.kind = f"FCLIB, {form} problem in {'the plane' if dimension == 2 else 'space'}"
+        w, q, mu = _local(file, told) if kind == LOCAL else _global(file, told)
     _require_rows(w, mu, dimension)
     if dimension == 2:
-        say("a problem in the plane: its contacts get a second tangent, along which no force acts")
+        told.change("a problem in the plane: its contacts get a second tangent, along which no force acts")
         w, q = _in_space(w, q)
     return _problem(w, q, mu)
+
+
+def _form(file: Any) -> str:
+    """Which of FCLIB's problems a file holds, in words."""
+    if LOCAL in file:
+        return "a mixed (W, V, R; l eliminated)" if f"{LOCAL}/R" in file else "a local (W)"
+    held = "M, H, G; v and l eliminated" if f"{GLOBAL}/G" in file else "M, H; v eliminated"
+    return f"a global ({held})"
 
 
 Local = tuple[Any, NDArray[np.float64], NDArray[np.float64]]
 """W, dense or sparse, q and mu."""
 
 
-def _local(file: Any, say: Say) -> Local:
-    w: Any = _symmetrised(_matrix(file, f"{LOCAL}/W"), f"{LOCAL}/W", say)
+def _local(file: Any, told: _Told) -> Local:
+    w: Any = _symmetrised(matrix(file, f"{LOCAL}/W"), f"{LOCAL}/W", told)
     size = w.shape[0]
-    q, mu = _vector(file, f"{LOCAL}/vectors/q", size), _numbers(file, f"{LOCAL}/vectors/mu")
+    q, mu = vector(file, f"{LOCAL}/vectors/q", size), numbers(file, f"{LOCAL}/vectors/mu")
     if f"{LOCAL}/R" in file:
-        v = _matrix(file, f"{LOCAL}/V", size)
-        r = _symmetrised(_matrix(file, f"{LOCAL}/R"), f"{LOCAL}/R", say)
+        v = matrix(file, f"{LOCAL}/V", size)
+        r = _symmetrised(matrix(file, f"{LOCAL}/R"), f"{LOCAL}/R", told)
         _require_columns(v, r, f"{LOCAL}/V")
         solve = _factor(r, f"{LOCAL}/R")
         w = w - _eliminated(v.T, solve)
-        q = q - v @ solve(_vector(file, f"{LOCAL}/vectors/s", r.shape[0]))
+        q = q - v @ solve(vector(file, f"{LOCAL}/vectors/s", r.shape[0]))
         w = 0.5 * (w + w.T)
     return w, q, mu
 
 
-def _global(file: Any, say: Say) -> Local:
-    m = _symmetrised(_matrix(file, f"{GLOBAL}/M"), f"{GLOBAL}/M", say)
+def _global(file: Any, told: _Told) -> Local:
+    m = _symmetrised(matrix(file, f"{GLOBAL}/M"), f"{GLOBAL}/M", told)
     size = m.shape[0]
-    h = _matrix(file, f"{GLOBAL}/H", size)
-    f = _vector(file, f"{GLOBAL}/vectors/f", size)
-    free = _vector(file, f"{GLOBAL}/vectors/w", h.shape[1])
+    h = matrix(file, f"{GLOBAL}/H", size)
+    f = vector(file, f"{GLOBAL}/vectors/f", size)
+    free = vector(file, f"{GLOBAL}/vectors/w", h.shape[1])
     key = f"{GLOBAL}/M"
     if f"{GLOBAL}/G" in file:
         # (v, l) of the bilateral constraints in one system: M v - G l = H r + f, G^T v = -b
-        g = _matrix(file, f"{GLOBAL}/G", size)
+        g = matrix(file, f"{GLOBAL}/G", size)
         m = sp.block_array([[m, -g], [g.T, None]], format="csc")
-        f = np.concatenate([f, -_vector(file, f"{GLOBAL}/vectors/b", g.shape[1])])
+        f = np.concatenate([f, -vector(file, f"{GLOBAL}/vectors/b", g.shape[1])])
         h = sp.vstack([h, sp.csc_array((g.shape[1], h.shape[1]))], format="csc")
         key = f"{GLOBAL}/M with G"
     solve = _factor(m, key)
     w = _eliminated(h, solve)
-    return 0.5 * (w + w.T), h.T @ solve(f) + free, _numbers(file, f"{GLOBAL}/vectors/mu")
+    return 0.5 * (w + w.T), h.T @ solve(f) + free, numbers(file, f"{GLOBAL}/vectors/mu")
 
 
 def _eliminated(h: Any, solve: Any) -> sp.csc_array:
@@ -289,81 +318,29 @@ def _problem(w: Any, q: NDArray[np.float64], mu: NDArray[np.float64]) -> AnyProb
     return ContactProblem(np.ascontiguousarray(w), q, mu)
 
 
-def _numbers(file: Any, key: str) -> NDArray[np.float64]:
-    if key not in file:
-        raise InputError(f"{key} is missing")
-    values = file[key][()]
-    if not np.issubdtype(np.asarray(values).dtype, np.number) or np.iscomplexobj(values):
-        raise InputError(f"{key} does not hold real numbers")
-    values = np.asarray(values, np.float64)
-    if not np.isfinite(values).all():
-        raise InputError(f"{key} holds NaN or infinity")
-    return values
-
-
-def _vector(file: Any, key: str, size: int) -> NDArray[np.float64]:
-    values = _numbers(file, key)
-    if values.shape != (size,):
-        raise InputError(f"{key} has shape {values.shape}, expected {(size,)}")
-    return values
-
-
-def _matrix(file: Any, key: str, rows: int | None = None) -> sp.csc_array:
-    """A sparse matrix in any of FCLIB's storages, with as many rows as asked."""
-    for part in ("m", "n", "nz", "p", "i", "x"):
-        if f"{key}/{part}" not in file:
-            raise InputError(f"{key}/{part} is missing")
-    m, n, nz = (int(file[f"{key}/{part}"][0]) for part in ("m", "n", "nz"))
-    p, i = (np.asarray(file[f"{key}/{part}"][()]) for part in ("p", "i"))
-    x = _numbers(file, f"{key}/x")
-    if not 0 <= min(m, n) <= max(m, n) <= ROWS:
-        raise InputError(f"{key} has {m} rows and {n} columns; 0 to {ROWS} can be read")
-    if rows is not None and m != rows:
-        raise InputError(f"{key} has {m} rows, expected {rows}")
-    if nz >= 0:
-        if min(len(p), len(i), len(x)) < nz:
-            raise InputError(f"{key} has {nz} triplets but p, i, x of {len(p)}, {len(i)}, {len(x)}")
-        _require_indices(f"{key}/i", i[:nz], m)
-        _require_indices(f"{key}/p", p[:nz], n)
-        return sp.coo_array((x[:nz], (i[:nz], p[:nz])), (m, n)).tocsc()
-    if nz not in (-1, -2):
-        raise InputError(f"{key}/nz is {nz}; expected -1 (columns), -2 (rows) or a number of triplets")
-    lines, across = (n, m) if nz == -1 else (m, n)
-    if p.shape != (lines + 1,) or p[0] != 0 or (np.diff(p) < 0).any() or p[-1] > min(len(i), len(x)):
-        raise InputError(f"{key}/p must rise from 0 to at most {min(len(i), len(x))} in {lines + 1} steps")
-    entries = int(p[-1])
-    _require_indices(f"{key}/i", i[:entries], across)
-    kind = sp.csc_array if nz == -1 else sp.csr_array
-    return sp.csc_array(kind((x[:entries], i[:entries], p), (m, n)))
-
-
-def _require_indices(key: str, indices: NDArray[Any], size: int) -> None:
-    if indices.size and not 0 <= indices.min() <= indices.max() < size:
-        raise InputError(f"{key} runs from {indices.min()} to {indices.max()}, expected 0 to {size - 1}")
-
-
-def _symmetrised(matrix: Any, key: str, say: Say) -> Any:
-    """The symmetric part of a matrix that is nearly symmetric, dense or sparse; InputError for another."""
-    if matrix.shape[0] != matrix.shape[1]:
-        raise InputError(f"{key} has shape {matrix.shape} but must be square")
-    largest = abs(matrix).max() if min(matrix.shape) else 0.0
-    if largest == 0.0:
-        return matrix
-    apart = sp.coo_array(matrix - matrix.T)
-    worst = int(abs(apart.data).argmax()) if apart.nnz else 0
-    share = abs(apart.data[worst]) / largest if apart.nnz else 0.0
+def _symmetrised(found: Any, key: str, told: "_Told") -> Any:
+    """All of a matrix of which one triangle is stored, or the symmetric part of one that is nearly symmetric,
+    dense or sparse; InputError for another."""
+    if found.shape[0] != found.shape[1]:
+        raise InputError(f"{key} has shape {found.shape} but must be square")
+    share, i, j = worst_skew(found)
     if share <= UNSYMMETRIC:
-        return matrix
-    i, j = sorted(int(index[worst]) for index in apart.coords)
-    where = f"{key}[{i}, {j}] = {matrix[i, j]:.6g} and {key}[{j}, {i}] = {matrix[j, i]:.6g}"
+        return found
+    half = stored_triangle(found)
+    if half:
+        told.change(f"{key} holds its {half} triangle alone; it is mirrored")
+        return mirrored(found)
+    where = pair(found, key, i, j)
     if not share <= SKEW:
         raise InputError(
-            f"{key} must be symmetric to {SKEW:g}, but {where}: {share:.2g} of its largest entry apart"
+            f"{key} must be symmetric to {SKEW:g}, but {where}: {share:.2g} of sqrt({key}_ii {key}_jj) apart"
         )
-    say(
-        f"{key} is not symmetric, {where}: {share:.2g} of its largest entry apart; read as its symmetric part"
+    told.change(
+        f"{key} is not symmetric, {where}: {share:.2g} of sqrt({key}_ii {key}_jj) apart; read as its "
+        "symmetric part"
     )
-    return 0.5 * (matrix + matrix.T)
+    told.skewed = True
+    return 0.5 * (found + found.T)
 
 
 def _require_columns(v: Any, r: Any, key: str) -> None:

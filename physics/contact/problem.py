@@ -2,19 +2,17 @@
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from palpo.physics.contact.symmetry import require_symmetric
 from palpo.physics.numerics.errors import InputError
 
 SMALL = 3000
 """Rows of a sparse W up to which solvers that need a dense one get it: 72 MB."""
-
-UNSYMMETRIC = 1e-8
-"""Largest |W - W^T| over the largest |W| that rounding excuses."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ class ContactProblem:
 class SparseProblem:
     """A `ContactProblem` whose W is kept sparse, for the solvers that can use that.
 
-    Raises InputError as `ContactProblem` does; W must be symmetric already.
+    Raises InputError as `ContactProblem` does.
     """
 
     w: sp.csr_array
@@ -76,8 +74,11 @@ class SparseProblem:
                 f"a contact problem of {n} contacts needs W of shape {(3 * n, 3 * n)} and b of shape "
                 f"{(3 * n,)}; got {self.w.shape} and {self.b.shape}"
             )
-        _check_friction(self.mu)
-        _check_diagonal(self.w.diagonal())
+        if not (np.isfinite(self.w.data).all() and np.isfinite(self.b).all() and np.isfinite(self.mu).all()):
+            raise InputError("a contact problem must be finite; W, b or mu holds NaN or infinity")
+        if n:
+            _check_friction(self.mu)
+            _check_compliance(self.w)
 
     @property
     def n_contacts(self) -> int:
@@ -111,16 +112,9 @@ def _check_diagonal(diagonal: NDArray[np.float64]) -> None:
         )
 
 
-def _check_compliance(w: NDArray[np.float64]) -> None:
+def _check_compliance(w: Any) -> None:
     _check_diagonal(w.diagonal())
-    apart = np.abs(w - w.T)
-    i, j = (int(k) for k in np.unravel_index(apart.argmax(), apart.shape))
-    share = apart[i, j] / max(np.abs(w).max(), np.finfo(float).tiny)
-    if share > UNSYMMETRIC:
-        raise InputError(
-            f"W must be symmetric, but W[{i}, {j}] = {w[i, j]:.6g} and W[{j}, {i}] = {w[j, i]:.6g}: "
-            f"{share:.2g} of its largest entry apart"
-        )
+    require_symmetric(w, "W")
 
 
 @dataclass(frozen=True)
@@ -133,6 +127,9 @@ class Stop:
     """In the solver's own unit: sweeps, Newton steps, pivots."""
     seconds: float = math.inf
     """Wall time after which it gives back the best force that it has [s]."""
+    each: bool = False
+    """Whether each contact's error over its own force (palpo.physics.contact.errors) must be within the
+    tolerance, too: `Solver.solve` sees to it."""
 
 
 Reason = Literal["converged", "iterations", "time", "stalled", "diverged"]

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh, splu
 
+from palpo.physics.contact.symmetry import own_scales
 from palpo.physics.numerics.errors import InputError
 
 ROUNDED = 1e-6
@@ -19,20 +20,27 @@ ROUNDED = 1e-6
 def require_semidefinite(w: Any, excused: float = ROUNDED) -> None:
     """Raises InputError, one sentence with the eigenvalues, where W (N, N), symmetric, has one below 0.
 
-    w: dense or sparse; excused: how far below, over the largest. One Cholesky factor of W, shifted by that
-    much of a bound of its eigenvalues; a sparse one's pivots have its eigenvalues' signs (Sylvester).
+    w: dense or sparse; excused: how far below, over the largest. One Cholesky factor of W, scaled to a
+    diagonal of ones, so that nothing stiff hides what is soft, and shifted by that much of a bound of its
+    eigenvalues; scaling keeps their signs, and a sparse factor's pivots have them (Sylvester).
     """
-    if w.shape[0] == 0:
+    if w.shape[0] == 0 or not abs(w).max() > 0.0:
         return
-    bound = float(abs(w).sum(axis=1).max())
-    if bound <= 0.0 or (_sparse_pivots if sp.issparse(w) else _has_cholesky)(w, excused * bound):
+    inverse = 1.0 / own_scales(w)
+    if sp.issparse(w):
+        scaled = sp.csr_array(sp.diags_array(inverse) @ w @ sp.diags_array(inverse))
+    else:
+        scaled = inverse[:, None] * w * inverse
+    bound = float(abs(scaled).sum(axis=1).max())
+    if (_sparse_pivots if sp.issparse(w) else _has_cholesky)(scaled, excused * bound):
         return
-    least, most = _sparse_ends(w, bound) if sp.issparse(w) else _dense_ends(w)
-    if least < -excused * max(most, -least):
-        raise InputError(
-            f"W must be positive semidefinite, but its least eigenvalue is {least:.3g} "
-            f"and its largest {most:.3g}"
-        )
+    for matrix, how in ((w, ""), (scaled, ", scaled to a diagonal of ones,")):
+        least, most = _sparse_ends(matrix) if sp.issparse(w) else _dense_ends(matrix)
+        if least < -excused * max(most, -least):
+            raise InputError(
+                f"W must be positive semidefinite, but its least eigenvalue{how} is {least:.3g} "
+                f"and its largest {most:.3g}"
+            )
 
 
 def _has_cholesky(w: Any, shift: float) -> bool:
@@ -60,8 +68,9 @@ def _dense_ends(w: Any) -> tuple[float, float]:
     return float(values[0]), float(values[-1])
 
 
-def _sparse_ends(w: Any, bound: float) -> tuple[float, float]:
+def _sparse_ends(w: Any) -> tuple[float, float]:
     """The extreme eigenvalues by Lanczos's method."""
+    bound = float(abs(w).sum(axis=1).max())
     if w.shape[0] < 3:
         return _dense_ends(w.toarray())
     start = np.cos(np.arange(w.shape[0]))

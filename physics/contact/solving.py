@@ -21,6 +21,7 @@ def solve(
     max_iterations: int = 20_000,
     seconds: float = float("inf"),
     guess: ArrayLike | None = None,
+    each: bool = False,
     **options: Any,
 ) -> ContactResult:
     """Contact forces r in Coulomb's cones with u = W r + b (De Saxce & Feng 1998), as a `ContactResult`.
@@ -32,6 +33,7 @@ def solve(
     tolerance: relative residual of the natural map; max_iterations: in the solver's unit; seconds: wall time,
         after which the best force so far is given back; without it nothing depends on the clock
     guess: a force to start from, shape (3 n,)
+    each: whether each contact's error over its own force must be within the tolerance, too
 
     Read `result.converged` before `result.r`: a solver that fails says so, and r is then the best it had.
     Raises InputError, one sentence, for a problem that is none (shapes, NaN, mu < 0, W not symmetric or, of
@@ -53,7 +55,7 @@ def solve(
     scale = None
     if friction is not None:
         held, scale = scaled_tangents(held, friction)
-    result = find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds), **options)
+    result = find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds, each), **options)
     return result if scale is None else replace(result, r=result.r * scale)
 
 

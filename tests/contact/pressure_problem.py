@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.problem import UNSYMMETRIC, ContactProblem, Reason, Stop
+from palpo.physics.contact.problem import ContactProblem, Reason, Stop
 from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
     CHUNK,
@@ -18,6 +18,7 @@ from palpo.physics.contact.solvers.anderson import (
     STALLED,
 )
 from palpo.physics.contact.solvers.relaxation import project_cones
+from palpo.physics.contact.symmetry import UNSYMMETRIC
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.pressure import SOLVED, advance, begin, finish, make_gas, make_workspace

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palpo.benchmarks.contact_problems import brick_wall
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve, sweep_contacts
+from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import PERIO_BOX, stored
 
@@ -39,6 +41,26 @@ def test_the_servo_s_kernel_ends_where_its_force_rests_and_its_offset_is_that_of
 def test_a_rank_deficient_packing_is_solved_as_well():
     """60 contacts, W of rank 72 of 180: forces are not unique, the residual is."""
     assert solve(stored(PERIO_BOX), Stop(1e-8, 50000)).residual <= 1e-8
+
+
+EARLY = ["gauss-seidel", "uzawa-global-bipotential-rho_min", "uzawa-local-bipotential-rho_alpha",
+         "uzawa-signorini-pseudopotential-rho_alpha", "newton-bipotential"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EARLY)
+@pytest.mark.parametrize("sweeps", [3, 10, 27])
+def test_what_ends_a_solve_early_gives_back_what_so_many_sweeps_have_found(name, sweeps):
+    """72 contacts: a sweep costs more than the products between two looks at the clock."""
+    problem = brick_wall(4, 5, 0.6)
+    assert problem.n_contacts > 48
+    cut = find_solver(name).solve(problem, Stop(1e-12, sweeps))
+    assert cut.iterations == sweeps
+    assert cut.residual < 1.0  # that of no force is infinite
+    timed = find_solver(name).solve(problem, Stop(1e-12, 10**6, seconds=0.0))
+    assert timed.reason == "time" and timed.iterations > 0
+    same = find_solver(name).solve(problem, Stop(1e-12, timed.iterations))
+    np.testing.assert_array_equal(timed.r, same.r)
+    assert timed.r.any()
 
 
 def test_a_warm_start_at_the_solution_is_left_within_a_sweep():

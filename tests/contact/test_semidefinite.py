@@ -42,6 +42,15 @@ def test_rounding_is_excused_and_no_more(kind, least, refused):
         require_semidefinite(w)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_nothing_that_yields_much_hides_a_negative_eigenvalue_elsewhere(kind):
+    w = np.zeros((33, 33))
+    w[:30, :30] = with_eigenvalues(np.r_[-0.25, np.linspace(1.0, 3.0, 29)])
+    w[30:, 30:] = 1e9 * np.eye(3)
+    with pytest.raises(InputError, match="scaled to a diagonal of ones"):
+        require_semidefinite(kind(w))
+
+
 def test_singular_problems_of_rigid_bodies_are_none_of_them():
     wall = brick_wall(6, 4, 0.6)
     assert np.linalg.matrix_rank(wall.w) < len(wall.w)

@@ -16,6 +16,7 @@ from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import gauss_seidel
 from palpo.physics.contact.solvers.anderson import solve
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
+from palpo.physics.contact.solving import solve as solve_matrices
 from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import SHARED
 
@@ -194,7 +195,7 @@ def damage(path, key, change):
         ("fclib_local/W/i", lambda v: v + 1, ("W/i", "0 to 14")),
         ("fclib_local/W/p", lambda v: v[::-1], ("W/p", "rise")),
         ("fclib_local/W/nz", lambda v: v * 0 - 7, ("W/nz", "-7")),
-        ("fclib_local/W/x", lambda v: v + np.arange(v.size), ("symmetric", "largest entry")),
+        ("fclib_local/W/x", lambda v: v + np.arange(v.size), ("symmetric", "apart")),
         ("fclib_local/spacedim", lambda v: v * 0 + 4, ("spacedim", "4")),
         ("fclib_local/spacedim", lambda v: v * 0 + 2, ("15 rows", "two rows")),
         ("fclib_local", lambda v: None, ("another kind",)),
@@ -215,7 +216,7 @@ def test_what_is_wrong_in_a_file_is_said_with_its_key(tmp_path, key, change, wor
 
 def test_an_unsymmetric_matrix_is_refused_with_how_much_and_where(tmp_path):
     held = problem()
-    held.w[2, 5] += 0.01 * np.abs(held.w).max()
+    held.w[2, 5] += 0.01 * np.sqrt(held.w[2, 2] * held.w[5, 5])
     np.savez(tmp_path / "p.npz", W=held.w, q=held.b, mu=held.mu)
     said = refused(tmp_path / "p.npz")
     assert "W[2, 5]" in said
@@ -227,7 +228,7 @@ def test_an_unsymmetric_matrix_is_refused_with_how_much_and_where(tmp_path):
 def test_a_slightly_unsymmetric_w_is_read_as_its_symmetric_part_and_that_is_said(tmp_path, suffix, share):
     held, path, said = problem(), tmp_path / f"p{suffix}", []
     w = held.w.copy()
-    w[2, 5] += share * np.abs(w).max()
+    w[2, 5] += share * np.sqrt(w[2, 2] * w[5, 5])
     if suffix == ".npz":
         np.savez(path, W=w, q=held.b, mu=held.mu)
     else:
@@ -239,6 +240,74 @@ def test_a_slightly_unsymmetric_w_is_read_as_its_symmetric_part_and_that_is_said
     result = find_solver("gauss-seidel").solve(read, Stop(1e-12, 100_000))
     assert result.converged
     assert natural_map_residual(held.w, held.b, held.mu, result.r) < 1e2 * share
+
+
+def stiff_chain(bodies=4, stiff=2.6e8):
+    """M of point masses on springs, one of them held by a penalty, whose M_00 is beyond all others."""
+    m = sp.lil_array((3 * bodies, 3 * bodies))
+    m.setdiag(2.0 + np.arange(3 * bodies) % 3)
+    for i in range(3 * bodies - 3):
+        m[i, i + 3] = m[i + 3, i] = -0.9
+    m[0, 0] += stiff
+    return sp.csc_array(m)
+
+
+@pytest.mark.parametrize("take", [sp.tril, sp.triu])
+@pytest.mark.parametrize("block", [1, 3])
+def test_a_triangle_of_a_matrix_is_mirrored_and_said_however_stiff_a_penalty_is(tmp_path, take, block):
+    """Stored by entries or by blocks: averaged with its empty half, it would lose half of each coupling."""
+    m, rng, said = stiff_chain(), np.random.default_rng(2), []
+    h = sp.csr_array(rng.normal(size=(12, 6)))
+    blocks = sp.kron(np.ones((12 // block, 12 // block)), np.ones((block, block)), format="csr")
+    half = (
+        take(m)
+        if block == 1
+        else m * (take(blocks, k=0) + take(blocks, k=0).T > 1)
+        + take(m * (sp.kron(1 - np.eye(4), np.ones((3, 3)), format="csr")))
+    )
+    for name, held in {"whole": m, "half": half}.items():
+        write_global(tmp_path / f"{name}.h5", held, h, np.ones(12), np.zeros(6), np.full(2, 0.3))
+    whole = read_problem(tmp_path / "whole.h5", pytest.fail)
+    same(read_problem(tmp_path / "half.h5", said.append), whole)
+    assert len(said) == 1 and "fclib_global/M" in said[0] and "triangle" in said[0] and "mirrored" in said[0]
+
+
+def test_a_missing_coupling_is_refused_although_a_penalty_elsewhere_is_beyond_it(tmp_path):
+    """1.5e-9 of the largest entry, but 0.4 of what the two rows have of their own."""
+    m = stiff_chain().tolil()
+    m[5, 8] = 0.0
+    write_global(tmp_path / "p.h5", sp.csc_array(m), np.eye(12)[:, :6], np.ones(12), np.zeros(6),
+                 np.full(2, 0.3))  # fmt: skip
+    assert "M[5, 8]" in refused(tmp_path / "p.h5")
+
+
+def test_matrices_of_one_triangle_are_refused_where_no_file_says_what_they_are():
+    held = problem()
+    for half in (np.triu(held.w), sp.csr_array(np.tril(held.w))):
+        with pytest.raises(InputError, match="triangle"):
+            solve_matrices((half, held.b, held.mu))
+
+
+@pytest.mark.parametrize(
+    ("write", "words"),
+    [
+        (lambda path: write_local(path, problem()), ("FCLIB", "local", "in space", "5 contacts", "15 x 15")),
+        (
+            lambda path: write_global(
+                path, stiff_chain(), np.eye(12)[:, :6], np.ones(12), np.zeros(6), np.array([0.3, 0.5])
+            ),
+            ("FCLIB", "global", "M, H", "2 contacts", "mu 0.3 to 0.5"),
+        ),
+    ],
+)
+def test_solve_says_in_a_line_what_kind_of_problem_it_took_a_file_for(tmp_path, capsys, write, words):
+    write(tmp_path / "p.h5")
+    result = tmp_path / "result.json"
+    assert main(["solve", str(tmp_path / "p.h5"), "--json", str(result)]) == 0
+    kind = json.loads(result.read_text())["kind"]
+    assert all(word in kind for word in words), kind
+    captured = capsys.readouterr()
+    assert kind in " ".join((captured.out + captured.err).split())
 
 
 def test_symmetric_problems_are_read_without_a_word(tmp_path):

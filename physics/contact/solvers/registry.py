@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from palpo.physics.contact.each import solve_each
 from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.numerics.errors import InputError
 
@@ -53,7 +54,10 @@ class Solver:
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=3) or known
                 raise InputError(f"{self.name} has no option {key}; it has {', '.join(near) or 'none'}")
-        return found(problem, stop or Stop(), **{**dict(self.options), **options})
+        stop, settings = stop or Stop(), {**dict(self.options), **options}
+        if stop.each:
+            return solve_each(problem, stop, lambda held, until: found(held, until, **settings))
+        return found(problem, stop, **settings)
 
 
 _FAMILY: dict[str, Solver] = {}

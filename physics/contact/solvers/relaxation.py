@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, runaway
+from palpo.physics.contact.residual import judge, relative_natural_map, relative_residual, runaway
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.formulations import slip_first, stick_first
 from palpo.physics.contact.solvers.newton import newton_contact
@@ -37,7 +37,8 @@ NEAR, OFTEN = 10.0, 10
 """The residual is asked after a sweep that changes less than NEAR tolerances, and after every tenth."""
 
 CHUNK = 2e5
-"""Products between two looks at the clock, about 0.1 ms, where a solve is limited in time."""
+"""Products between two looks at the clock, about 0.1 ms, where a solve is limited in time; whole tens of
+sweeps, so that the residual is asked before each."""
 
 SLENDER = 1e-3
 """Least lmin / lmax of W_tt in rho_t: a singular W_tt would give rho_t = 0, and friction would never move."""
@@ -194,7 +195,8 @@ def relax(
 ) -> ContactResult:
     """Sweep with the local law until the outer stop, whose limit is that of `Outer`.
 
-    Stopped short (iterations, time, diverged) it gives back the force of the least residual that it met. It
+    Stopped short (iterations, time, diverged) it gives back the force of the least residual that it met, its
+    last one among them. It
     ends "stalled", with its own last force, where it no longer moves, or its own stop is met, but the
     residual is above the tolerance.
     """
@@ -205,7 +207,7 @@ def relax(
     ends = Outer(outer, limit, stop.tolerance, runaway(problem))
     chunk = stop.max_iterations
     if math.isfinite(stop.seconds):
-        chunk = max(1, int(CHUNK / (9 * n * n + 1)))
+        chunk = OFTEN * max(1, int(CHUNK / (OFTEN * (9 * n * n + 1))))
     code, done, least = CONTINUE, 0, math.inf
     reason: Reason = "iterations"
     while code == CONTINUE and done < stop.max_iterations:
@@ -216,6 +218,6 @@ def relax(
             w, b, mu, rho, local, ends, min(chunk, stop.max_iterations - done), r, u, best, least, work
         )  # fmt: skip
         done += sweeps
-    if code in (CONTINUE, DIVERGED):
+    if code == DIVERGED or (code == CONTINUE and not relative_residual(problem, r) < least):
         r = best
     return judge(problem, stop, r, done, REASONS.get(code, reason), started)
