@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import SolidMesh
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.systems.hapco.detection import Detection

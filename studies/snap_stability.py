@@ -18,7 +18,7 @@ from rich.table import Table
 from scipy.sparse.linalg import spsolve
 
 from palpo.app.cli.progress import Progress
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.systems.snap.connectors.connector import Connector
 from palpo.physics.systems.snap.insertion import Series
 from palpo.studies.claims import Claim, at_most
@@ -106,7 +106,7 @@ def let_go(connector: Connector, case: Bent, watched: float) -> NDArray[np.float
         alpha=ALPHA if case.damped else 0.0,
         beta=BETA if case.damped else 0.0,
     )
-    body = TetBody("prong", prong.mesh, material, prong.clamped, gravity=(0.0, 0.0, 0.0))
+    body = SoftBody("prong", prong.mesh, material, prong.clamped, gravity=(0.0, 0.0, 0.0))
     nose = prong.contact[np.argmax(np.abs(prong.mesh.nodes[prong.contact, 0] - _foot(connector)))]
     loaded = int(body.dofs_of([nose])[0, 0])
     force = np.zeros(body.n_dof)

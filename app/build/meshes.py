@@ -21,7 +21,6 @@ from palpo.config.schema.suction import ArmGeometry, CupFile, SuctionCup, Suctio
 from palpo.physics.bodies.io import read_body
 from palpo.physics.bodies.quasistatic import Progress, QuasistaticBody
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh import hex_cups, io, partners
 from palpo.physics.mesh.cups import GRIDS, CupMesh, cup, drawn_grid
 from palpo.physics.mesh.generate import hex_block
@@ -62,7 +61,7 @@ def quasistatic_body(
         mesh = held.mesh.with_nodes(placed(held.mesh.nodes, told.placement))
         _require_room(told, mesh)
         return QuasistaticBody(
-            told.name, mesh, held.material, held.clamped, gravity, told.integration, held.stiffness,
+            told.name, mesh, held.material, held.clamped, gravity, _elements(told, mesh), held.stiffness,
             held.inverse, cache_folder("compliance"), progress,
         )  # fmt: skip
     assert told.material is not None
@@ -75,17 +74,18 @@ def quasistatic_body(
     clamped = chosen_nodes(key, told.name, told.clamped, solid.nodes, "clamps")
     material = Material(m.youngs_modulus, m.poisson_ratio, m.density)
     return QuasistaticBody(
-        told.name, solid, material, clamped, gravity, told.integration, cache=cache_folder("compliance"),
-        progress=progress,
+        told.name, solid, material, clamped, gravity, _elements(told, solid),
+        cache=cache_folder("compliance"), progress=progress,
     )  # fmt: skip
+
+
+def _elements(told: QuasistaticBodySpec, mesh: HexMesh | TetMesh) -> str | None:
+    return f"hex8-{told.integration}" if isinstance(mesh, HexMesh) else None
 
 
 def _require_room(told: QuasistaticBodySpec, mesh: HexMesh | TetMesh) -> None:
     """Refusal for a body whose K^-1 the machine cannot hold."""
-    elements = elements_of(mesh)
-    require_compliance(
-        f"bodies.{told.name}", len(mesh.nodes), len(mesh.boundary_nodes), len(elements), elements.shape[1]
-    )
+    require_compliance(f"bodies.{told.name}", len(mesh.nodes), len(mesh.boundary_nodes), *mesh.cells.shape)
 
 
 def cut_cup(told: SuctionCup) -> CupMesh[TetMesh] | CupMesh[HexMesh]:

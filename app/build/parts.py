@@ -29,8 +29,8 @@ from palpo.config.schema.geometry import (
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.config.schema.tool import GripSpec
 from palpo.haptics.workspace import quaternion_matrix
-from palpo.physics.bodies import chain_body, tet_body
-from palpo.physics.bodies.large_body import LargeTetBody
+from palpo.physics.bodies import chain_body
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.fem.material import Material
@@ -53,7 +53,7 @@ LARGE = 2500
 """Nodes from which a body is solved by multigrid: a low step then costs half of what it does with factors,
 which are cheaper only well below a thousand (`palpo bench large-body`)."""
 
-Moving = tet_body.TetBody | chain_body.BeamBody | chain_body.RigidBody | QuasistaticTool
+Moving = SoftBody | chain_body.BeamBody | chain_body.RigidBody | QuasistaticTool
 
 
 @dataclass
@@ -213,9 +213,10 @@ def _tet_part(spec: SceneSpec, body: TetBodySpec) -> BodyPart:
     large = body.solver == "multigrid" or (
         body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )
-    solid = (LargeTetBody if large else tet_body.TetBody)(
-        body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model
-    )
+    solid = SoftBody(
+        body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model,
+        solver="multigrid" if large else "direct",
+    )  # fmt: skip
     shape = CollisionShape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
     return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
 

@@ -18,6 +18,10 @@ class Factor(Protocol):
         """A_h^-1 b for b (n_dof, k), C-contiguous; written to out, which may be b, and returned."""
         ...
 
+    def velocity(self, push: NDArray, momentum: NDArray, v: NDArray) -> NDArray:
+        """A_h^-1 (push + momentum) where `momentum` is M v, each (n_dof,); v is near it."""
+        ...
+
     def half_solve_many(self, b: NDArray, out: NDArray | None = None) -> NDArray:
         """Y (n_dof, k) with Y^T Y = b^T A_h^-1 b: half a solve is enough for a compliance matrix."""
         ...

@@ -104,6 +104,11 @@ class ClampedBody:
         return load
 
 
+def usual_elements(mesh: TetMesh | HexMesh) -> str:
+    """The elements of quasi-static bodies where nothing is said: hexahedra are those of mean divergence."""
+    return "hex8-bbar" if isinstance(mesh, HexMesh) else "tet4"
+
+
 def _refuse_loose(name: str, nodes: NDArray, clamped: NDArray) -> None:
     """InputError unless the clamped nodes exist and hold the body."""
     if clamped.size == 0:

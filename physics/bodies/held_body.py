@@ -59,7 +59,7 @@ RESTING = np.zeros(6)
 
 
 class HeldBody(RenewedBeside):
-    """A CorotationalBody whose fixed nodes are those of a handle; without held nodes it floats.
+    """A SoftBody whose fixed nodes are those of a handle; without held nodes it floats.
 
     touchable: nodes that may come into contact, in the order of rising likelihood; held ones are left out.
     They are `last`. mass, inertia: of the handle; see Handle. turn [rad]: how far an element may turn before
@@ -70,7 +70,7 @@ class HeldBody(RenewedBeside):
     A step is `free_motion`, any number of `respond`, `finish`, or it is begun by `begin` and `motions` finds
     several of the first two at once. Velocities (n, 3) of all nodes go in and out.
     Raises InputError for fewer than three held nodes, about which it could turn, and as
-    CorotationalBody.
+    SoftBody.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class HeldBody(RenewedBeside):
             self._ring_slots = self._pattern.slots[self._ring]
 
     def linearise(self) -> None:
-        """See CorotationalBody; with the links."""
+        """See SoftBody; with the links."""
         super().linearise()
         _add_links(self._links, self.link_stiffness, self._pattern, self._blocks)
 
@@ -349,11 +349,11 @@ class HeldBody(RenewedBeside):
         """Of a factor, about."""
         return self._orders.entries
 
-    def _make_factor(self) -> HeldFactor:  # type: ignore[override]  # it has the methods that steps ask for
+    def _make_factor(self) -> HeldFactor:
         return HeldFactor(self._orders, self.single)
 
     def turned(self, h: float) -> float:
-        """See CorotationalBody; of a large body against its nodes, with which the factor is turned."""
+        """See SoftBody; of a large body against its nodes, with which the factor is turned."""
         self.wear = super().turned(h)
         if self.large:
             self.wear = turn_nodes(
@@ -371,7 +371,7 @@ class HeldBody(RenewedBeside):
             since = self.handle.rotation() @ self._rotation_then.T
             self._coupled = turned_coupling(self._coupled_then, self._ring, self.fixed, self._turns, since)
 
-    def factor(self, h: float) -> HeldFactor:  # type: ignore[override]
+    def factor(self, h: float) -> HeldFactor:
         """Factor of A_ff, and the handle's coupling G, from the last `linearise`."""
         self._factor = cast(HeldFactor, super().factor(h))
         self.wear, self.age, self._carried = 0.0, 0, None

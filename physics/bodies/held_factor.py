@@ -165,6 +165,10 @@ class HeldFactor:
         """A^-1 b, shape (n,)."""
         return self._solver.solve(b)
 
+    def velocity(self, push: NDArray, momentum: NDArray, v: NDArray) -> NDArray[np.float64]:
+        """A^-1 (push + momentum), each (n,)."""
+        return self.solve(push + momentum)
+
     def solve_few(self, b: NDArray) -> NDArray[np.float64]:
         """A^-1 b of each line of b, shape (k, n)."""
         return self._solver.solve_few(b)

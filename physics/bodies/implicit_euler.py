@@ -27,6 +27,10 @@ class DenseFactor:
         """A_h^-1 b, shape (n,)."""
         return cho_solve(self._factor, b, check_finite=False)
 
+    def velocity(self, push: NDArray, momentum: NDArray, v: NDArray) -> NDArray:
+        """A_h^-1 (push + momentum), each (n,)."""
+        return self.solve(push + momentum)
+
     def solve_many(self, b: NDArray, out: NDArray | None = None) -> NDArray:
         """A_h^-1 b for b (n, k); written to out, which may be b, and returned."""
         out = np.empty_like(b) if out is None else out

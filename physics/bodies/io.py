@@ -28,7 +28,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.checks import as_cells, as_points
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
@@ -73,7 +72,7 @@ def write_body(path: str | PathLike[str], body: StoredBody) -> None:
                 "density": m.density,
             }
             file.create_group("material").attrs.update(constants)
-            file["nodes"], file["elements"] = body.mesh.nodes, elements_of(body.mesh)
+            file["nodes"], file["elements"] = body.mesh.nodes, body.mesh.cells
             file["clamped"] = np.asarray(body.clamped, dtype=np.int32)
             if body.triangles is not None:
                 file["triangles"] = body.triangles

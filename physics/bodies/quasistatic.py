@@ -21,12 +21,11 @@ from palpo.physics.bodies.boundary import (
     free_displacement,
     place_surface,
 )
-from palpo.physics.bodies.clamped import ClampedBody
+from palpo.physics.bodies.clamped import ClampedBody, usual_elements
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import analyse
-from palpo.physics.fem.hex8 import Integration
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import elements_of, lower_blocks, rest_stiffness
+from palpo.physics.fem.rest_stiffness import lower_blocks, rest_stiffness
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.errors import InputError
@@ -43,7 +42,8 @@ FOREIGN = 1e-6
 class QuasistaticBody(ClampedBody):
     """Linear elasticity on tetrahedra or hexahedra, solved directly.
 
-    clamped: node indices; all of them make a rigid body of no compliance. integration: of hexahedra.
+    clamped: node indices; all of them make a rigid body of no compliance. elements: their name; hexahedra are
+    those of mean divergence where nothing is said.
     stiffness: K (3 n, 3 n) [N/m] instead of the one of mesh and material, as from a body file.
     inverse: K^-1 on `surface_nodes` (3 s, 3 s) [m/N] instead of computing it.
     cache: folder where K^-1 is kept by content; where it cannot be written, it is computed each time.
@@ -57,14 +57,14 @@ class QuasistaticBody(ClampedBody):
         material: Material,
         clamped: ArrayLike,
         gravity: ArrayLike = (0.0, -9.81, 0.0),
-        integration: Integration = "bbar",
+        elements: str | None = None,
         stiffness: sp.csr_array | None = None,
         inverse: NDArray | None = None,
         cache: str | PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         super().__init__(name, mesh, material, clamped, gravity)
-        self.integration = integration
+        self.elements = elements or usual_elements(mesh)
         self._given = stiffness
         compliance, sag = self._inverse(inverse, cache, progress or (lambda share: None))
         self.boundary = Boundary(
@@ -79,7 +79,7 @@ class QuasistaticBody(ClampedBody):
         """Stiffness [N/m] over all freedoms, clamped ones included, shape (3 n, 3 n)."""
         if self._given is not None:
             return self._given
-        return rest_stiffness(self.mesh, self.material, self.integration)
+        return rest_stiffness(self.mesh, self.material, self.elements)
 
     @cached_property
     def second(self) -> Boundary:
@@ -96,7 +96,7 @@ class QuasistaticBody(ClampedBody):
             )
         return QuasistaticBody(
             self.name, self.mesh, replace(self.material, poisson_ratio=ratio), self.clamped, self.gravity,
-            self.integration, cache=cache, progress=progress,
+            self.elements, cache=cache, progress=progress,
         )  # fmt: skip
 
     @cached_property
@@ -175,7 +175,7 @@ class QuasistaticBody(ClampedBody):
             return np.ascontiguousarray(given), self._solve_sag()
         if cache is None or self.rigid:
             return self._solve_compliance(progress), self._solve_sag()
-        key = io.content_key(self.mesh.nodes, elements_of(self.mesh), self.clamped, *self._recipe())
+        key = io.content_key(self.mesh.nodes, self.mesh.cells, self.clamped, *self._recipe())
         shapes = {"compliance": (3 * self.surface_nodes.size,) * 2, "sag": (3, *self.u.shape)}
         found = io.load_cached(cache, key, shapes)
         if found is None:
@@ -188,7 +188,7 @@ class QuasistaticBody(ClampedBody):
         """All that K depends on, beside the mesh."""
         if self._given is not None:
             return self._given.data, self._given.indices, self._given.indptr
-        return self.material.youngs_modulus, self.material.poisson_ratio, self.integration
+        return self.material.youngs_modulus, self.material.poisson_ratio, self.elements
 
     def _solve_compliance(self, progress: Progress) -> NDArray:
         compliance = np.zeros((3 * self.surface_nodes.size,) * 2)

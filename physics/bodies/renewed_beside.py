@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.conjugate_gradient import conjugate_gradients
-from palpo.physics.bodies.corotational_body import CorotationalBody
 from palpo.physics.bodies.coupling import Coupled
 from palpo.physics.bodies.held_factor import HeldFactor, Matrix, Orders
 from palpo.physics.bodies.renewal import FactorRenewal, TurnedShape
 from palpo.physics.bodies.rigid_handle import RigidHandle
+from palpo.physics.bodies.soft import SoftBody
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ turned by 0.02 against their nodes misses some 0.01."""
 MOST_ITERATIONS = 40
 
 
-class RenewedBeside(CorotationalBody):
+class RenewedBeside(SoftBody):
     """What a HeldBody does if it is large.
 
     late: whether the factor of the step begun is older than a step can bear alone. iterations: of conjugate
@@ -137,7 +137,7 @@ class RenewedBeside(CorotationalBody):
         return out[self.free].ravel() + (1.0 + h * self.material.alpha) * (self.M @ v[self.free].ravel())
 
     def keep_factors(self, steps: Sequence[float]) -> None:
-        """See CorotationalBody."""
+        """See SoftBody."""
         super().keep_factors(steps)
         if self._renewal is not None:
             self._renewal.rest()

@@ -7,6 +7,7 @@ Source: Davis, Direct Methods for Sparse Linear Systems (SIAM 2006), chapters 4 
 supernodes after Ashcraft & Grimes, The influence of relaxed supernode partitions (TOMS 1989).
 """
 
+from collections.abc import Callable
 from typing import NoReturn
 
 import numba
@@ -205,6 +206,14 @@ class CholeskyFactor:
         out = np.empty(self.n)
         solve_one(self.symbolic, self.panels, b, out, np.empty(self.n), np.empty(self.height))
         return out
+
+    def velocity(self, push: NDArray, momentum: NDArray, v: NDArray) -> NDArray:
+        """A_h^-1 (push + momentum), each (n,): that of v there is no need."""
+        return self.solve(push + momentum)
+
+    def stepping(self, v: NDArray, count: int) -> Callable[[NDArray, NDArray], NDArray]:
+        """A function that gives `velocity`, of (push, momentum), in each of so many steps from v."""
+        return lambda push, momentum: self.solve(push + momentum)
 
     def solve_few(self, b: NDArray) -> NDArray:
         """A_h^-1 b of each line of b, shape (k, n), that many lines at the cost of k / FEW solves."""

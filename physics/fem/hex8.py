@@ -55,7 +55,7 @@ def gradients(nodes: NDArray, hexes: NDArray, local: NDArray = POINTS) -> tuple[
 
 
 def stiffness(
-    nodes: NDArray, hexes: NDArray, lam: float, mu: float, integration: Integration = "bbar"
+    nodes: NDArray, hexes: NDArray, lam: float, mu: float, integration: Integration = "incompatible"
 ) -> NDArray:
     """Element stiffness [N/m], shape (m, 24, 24), of Lame constants lam, mu [Pa].
 
@@ -115,3 +115,16 @@ def lumped_volumes(nodes: NDArray, hexes: NDArray) -> NDArray:
     w, _ = gradients(nodes, hexes)
     shape = (1.0 + POINTS[:, None, :] * CORNERS).prod(axis=2) / 8.0
     return w @ shape
+
+
+def mean_gradients(nodes: NDArray, hexes: NDArray) -> NDArray:
+    """Means of grad N_a over an element [1/m], shape (m, 8, 3)."""
+    w, g = gradients(nodes, hexes)
+    return np.einsum("eq,eqai->eai", w, g) / w.sum(axis=1)[:, None, None]
+
+
+def products(nodes: NDArray, hexes: NDArray) -> NDArray:
+    """Integrals of N_a N_b [m3], shape (m, 8, 8), by the integration points."""
+    w, _ = gradients(nodes, hexes)
+    shape = (1.0 + POINTS[:, None, :] * CORNERS).prod(axis=2) / 8.0
+    return np.einsum("eq,qa,qb->eab", w, shape, shape, optimize=True)

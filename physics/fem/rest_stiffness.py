@@ -7,44 +7,23 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.fem import hex8, tet4, tet10
-from palpo.physics.fem.hex8 import Integration
+from palpo.physics.fem.elements import SolidMesh, element_of
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.mesh.quadratic import QuadraticTetMesh
-from palpo.physics.mesh.tet import TetMesh, tet_volumes
-
-SolidMesh = TetMesh | HexMesh | QuadraticTetMesh
-"""A body of any element."""
 
 
-def elements_of(mesh: SolidMesh) -> NDArray[np.int32]:
-    """Connectivity of the mesh, shape (m, 4), (m, 8) or (m, 10)."""
-    if isinstance(mesh, QuadraticTetMesh):
-        return mesh.cells
-    return mesh.hexes if isinstance(mesh, HexMesh) else mesh.tets
+def rest_stiffness(mesh: SolidMesh, material: Material, elements: str | None = None) -> sp.csr_array:
+    """K [N/m] over all freedoms, shape (3 n, 3 n), symmetric; elements: their name, where not the usual ones.
 
-
-def rest_stiffness(mesh: SolidMesh, material: Material, integration: Integration = "bbar") -> sp.csr_array:
-    """K [N/m] over all freedoms, shape (3 n, 3 n), symmetric; `integration` concerns hexahedra only.
-
-    Raises InputError for an element without volume.
+    Raises InputError for an element without volume, and as `element_of`.
     """
-    k = element_stiffness(mesh, elements_of(mesh), material, integration)
-    return assemble(elements_of(mesh), k, len(mesh.nodes))
+    return assemble(mesh.cells, element_stiffness(mesh, mesh.cells, material, elements), len(mesh.nodes))
 
 
 def element_stiffness(
-    mesh: SolidMesh, elements: NDArray, material: Material, integration: Integration = "bbar"
+    mesh: SolidMesh, cells: NDArray, material: Material, elements: str | None = None
 ) -> NDArray[np.float64]:
-    """Matrices [N/m], shape (m, 3 c, 3 c), symmetric, of elements (m, c) of the mesh; as `rest_stiffness`."""
-    lam, mu = material.lame()
-    if isinstance(mesh, HexMesh):
-        k = hex8.stiffness(mesh.nodes, elements, lam, mu, integration)
-    elif isinstance(mesh, QuadraticTetMesh):
-        k = tet10.stiffness(mesh.nodes, elements, lam, mu)
-    else:
-        k = tet4.stiffness(*tet4.gradients(mesh.nodes, elements), lam, mu)
+    """Matrices [N/m], shape (m, 3 c, 3 c), symmetric, of some cells (m, c) of a mesh; as `rest_stiffness`."""
+    k = element_of(mesh, elements).stiffness(mesh.nodes, cells, *material.lame())
     # rounding leaves the element matrices unsymmetric in the last digit
     return 0.5 * (k + k.transpose(0, 2, 1))
 
@@ -58,21 +37,10 @@ def assemble(elements: NDArray, k: NDArray, n_nodes: int) -> sp.csr_array:
 
 
 def node_volumes(mesh: SolidMesh) -> NDArray[np.float64]:
-    """Share of each node in the volume [m3], (n,): the integral of its shape function, or as tet10's mass."""
-    elements = elements_of(mesh)
-    shares = corner_volumes(mesh, elements)
+    """Share of each node in the volume [m3], (n,), as a lumped mass has it."""
     volumes = np.zeros(len(mesh.nodes))
-    np.add.at(volumes, elements, shares)
+    np.add.at(volumes, mesh.cells, element_of(mesh).volumes(mesh.nodes, mesh.cells))
     return volumes
-
-
-def corner_volumes(mesh: SolidMesh, elements: NDArray) -> NDArray[np.float64]:
-    """Volume [m3] that each corner has of its element, shape (m, c), for elements (m, c) of the mesh."""
-    if isinstance(mesh, HexMesh):
-        return hex8.lumped_volumes(mesh.nodes, elements)
-    if isinstance(mesh, QuadraticTetMesh):
-        return tet10.lumped_volumes(mesh.nodes, elements)
-    return np.repeat(tet_volumes(mesh.nodes, elements)[:, None] / 4.0, 4, axis=1)
 
 
 def lower_blocks(k: sp.csr_array, free: NDArray) -> tuple[NDArray, NDArray, NDArray]:

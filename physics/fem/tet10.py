@@ -46,3 +46,22 @@ def lumped_volumes(nodes: NDArray, cells: NDArray) -> NDArray[np.float64]:
     """Share of each node in its element's volume [m3], shape (m, 10)."""
     shares = np.repeat([CORNER, MIDDLE], [4, 6])
     return np.asarray(tet4.gradients(nodes, cells[:, :4])[0][:, None] * shares)
+
+
+def mean_gradients(nodes: NDArray, cells: NDArray) -> NDArray[np.float64]:
+    """Means of grad N_a [1/m], (m, 10, 3): none of a corner, of the middle of i and j grad (L_i + L_j)."""
+    _, g = tet4.gradients(nodes, cells[:, :4])
+    return np.concatenate([np.zeros_like(g), g[:, EDGES[:, 0]] + g[:, EDGES[:, 1]]], axis=1)
+
+
+def products(nodes: NDArray, cells: NDArray) -> NDArray[np.float64]:
+    """Integrals of N_a N_b [m3], shape (m, 10, 10)."""
+    ends = [(i, i) for i in range(4)] + [tuple(edge) for edge in EDGES]
+    shared = np.array([[len(set(a) & set(b)) for b in ends] for a in ends])
+    middle = np.array([a[0] != a[1] for a in ends])
+    table, corner = np.empty((10, 10)), ~middle
+    table[np.ix_(corner, corner)] = 1.0 + 5.0 * np.eye(4)
+    table[np.ix_(middle, middle)] = 8.0 + 8.0 * (shared[4:, 4:] == 1) + 24.0 * np.eye(6)
+    table[np.ix_(corner, middle)] = np.where(shared[:4, 4:] == 1, -4.0, -6.0)
+    table[np.ix_(middle, corner)] = table[np.ix_(corner, middle)].T
+    return np.asarray(tet4.gradients(nodes, cells[:, :4])[0][:, None, None] / 420.0 * table)

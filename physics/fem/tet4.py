@@ -7,6 +7,7 @@ reference 17 of Dervaux et al. (IROS 2013), for the role of K0; the element itse
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.mesh.tet import tet_volumes
 from palpo.physics.numerics.errors import InputError
 
 
@@ -30,9 +31,24 @@ def gradients(nodes: NDArray, tets: NDArray) -> tuple[NDArray, NDArray]:
     return volumes, g
 
 
-def stiffness(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
-    """K0 [N/m], shape (m, 12, 12), of gradients (m, 4, 3)."""
-    return blocks(volumes, g, lam, mu)
+def stiffness(nodes: NDArray, cells: NDArray, lam: float, mu: float) -> NDArray:
+    """K0 [N/m], shape (m, 12, 12), of Lame constants lam, mu [Pa]; see Element."""
+    return blocks(*gradients(nodes, cells), lam, mu)
+
+
+def mean_gradients(nodes: NDArray, cells: NDArray) -> NDArray:
+    """See Element."""
+    return gradients(nodes, cells)[1]
+
+
+def lumped_volumes(nodes: NDArray, cells: NDArray) -> NDArray:
+    """See Element: a quarter each."""
+    return np.repeat(tet_volumes(nodes, cells)[:, None] / 4.0, 4, axis=1)
+
+
+def products(nodes: NDArray, cells: NDArray) -> NDArray:
+    """See Element: V / 20 (1 + delta_ab)."""
+    return tet_volumes(nodes, cells)[:, None, None] / 20.0 * (np.ones((4, 4)) + np.eye(4))
 
 
 def blocks(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
@@ -44,8 +60,3 @@ def blocks(volumes: NDArray, g: NDArray, lam: float, mu: float) -> NDArray:
     )
     n = 3 * g.shape[1]
     return (volumes[:, None, None, None, None] * k).reshape(-1, n, n)
-
-
-def consistent_mass(volumes: NDArray, density: float) -> NDArray:
-    """Scalar element mass [kg], shape (m, 4, 4); the same in each direction: rho V / 20 (1 + delta_ab)."""
-    return density * volumes[:, None, None] / 20.0 * (np.ones((4, 4)) + np.eye(4))

@@ -47,6 +47,11 @@ class HexMesh:
     nodes: NDArray[np.float64]
     hexes: NDArray[np.int32]
 
+    @property
+    def cells(self) -> NDArray[np.int32]:
+        """Nodes of the elements, shape (m, 8)."""
+        return self.hexes
+
     @cached_property
     def volume(self) -> float:
         """Total volume [m^3], of faces that are bilinear where their corners lie in no plane."""

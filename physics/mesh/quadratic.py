@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [0, 3], [1, 3], [2, 3]])
@@ -32,6 +33,24 @@ class QuadraticTetMesh:
     nodes: NDArray[np.float64]
     cells: NDArray[np.int32]
 
+    def split(self) -> TetMesh:
+        """Four-node tetrahedra of the same nodes, eight for each."""
+        cells = np.ascontiguousarray(self.cells[:, EIGHTHS].reshape(-1, 4))
+        return TetMesh(self.nodes, orient_tets(self.nodes, cells))
+
+    @property
+    def boundary_nodes(self) -> NDArray[np.int32]:
+        """Sorted indices of the nodes on the boundary."""
+        return self.split().boundary_nodes
+
+    def surface(self, source: str = "quadratic mesh") -> SurfaceMesh:
+        """The boundary with outward triangles, four a face, that index this mesh's own nodes."""
+        return self.split().surface(source)
+
+    def with_nodes(self, nodes: NDArray[np.float64]) -> "QuadraticTetMesh":
+        """The same elements at other positions [m], shape (n, 3)."""
+        return QuadraticTetMesh(nodes, self.cells)
+
 
 def with_middles(mesh: TetMesh) -> tuple[TetMesh, QuadraticTetMesh, NDArray[np.int32]]:
     """The mesh with a node in the middle of each edge, after its own, as four-node and as ten-node elements.
@@ -44,8 +63,8 @@ def with_middles(mesh: TetMesh) -> tuple[TetMesh, QuadraticTetMesh, NDArray[np.i
     nodes = np.vstack([mesh.nodes, mesh.nodes[edges].mean(axis=1)])
     middles = len(mesh.nodes) + number.reshape(-1, len(EDGES))
     cells = np.hstack([mesh.tets, middles]).astype(np.int32)
-    split = orient_tets(nodes, np.ascontiguousarray(cells[:, EIGHTHS].reshape(-1, 4)))
-    return TetMesh(nodes, split), QuadraticTetMesh(nodes, cells), edges.astype(np.int32)
+    quadratic = QuadraticTetMesh(nodes, cells)
+    return quadratic.split(), quadratic, edges.astype(np.int32)
 
 
 def with_chosen_middles(chosen: NDArray[np.integer], ends: NDArray[np.int32], n: int) -> NDArray[np.int32]:

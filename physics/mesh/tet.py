@@ -30,6 +30,11 @@ class TetMesh:
     nodes: NDArray[np.float64]
     tets: NDArray[np.int32]
 
+    @property
+    def cells(self) -> NDArray[np.int32]:
+        """Nodes of the elements, shape (m, 4)."""
+        return self.tets
+
     @cached_property
     def volumes(self) -> NDArray[np.float64]:
         """Element volumes [m^3], shape (m,)."""

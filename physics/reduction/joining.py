@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.passive_midpoint import require_step
 from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.elimination import Symbolic, analyse, no_elimination
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of, lower_blocks
+from palpo.physics.fem.rest_stiffness import lower_blocks
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import Basis, LinearModel, linear_model
 from palpo.physics.reduction.segments import SegmentedModel, SparseRows
@@ -41,7 +42,7 @@ def cut(mesh: SolidMesh, material: Material, clamped: ArrayLike, segment_of: Arr
 
     Raises InputError for a segment without elements or without free nodes.
     """
-    cells, segment_of = elements_of(mesh), np.asarray(segment_of, dtype=np.int64)
+    cells, segment_of = mesh.cells, np.asarray(segment_of, dtype=np.int64)
     if segment_of.shape != (len(cells),) or segment_of.min() < 0:
         raise InputError(
             f"segments of elements have shape {segment_of.shape} and least {segment_of.min(initial=0)}, "

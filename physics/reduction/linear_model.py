@@ -12,14 +12,9 @@ import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.fem.elements import SolidMesh, element_of
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import (
-    SolidMesh,
-    assemble,
-    corner_volumes,
-    element_stiffness,
-    elements_of,
-)
+from palpo.physics.fem.rest_stiffness import assemble, element_stiffness
 from palpo.physics.numerics.errors import InputError
 
 RIGID = 1e-9
@@ -78,16 +73,16 @@ def linear_model(
     if clamped.size and not 0 <= clamped[0] <= clamped[-1] < n:
         wrong = clamped[0] if clamped[0] < 0 else clamped[-1]
         raise InputError(f"clamped node {wrong} is not one of the mesh's nodes 0 to {n - 1}.")
-    cells = elements_of(mesh) if elements is None else elements_of(mesh)[np.asarray(elements)]
+    cells = mesh.cells if elements is None else mesh.cells[np.asarray(elements)]
     used = np.unique(cells).astype(np.int64)
     nodes = np.setdiff1d(used, clamped)
     if not nodes.size:
         raise InputError(
             f"a model of {len(cells)} elements has no free node: clamp fewer of its {used.size}."
         )
-    K = assemble(cells, element_stiffness(mesh, cells, material, "incompatible"), n)
+    K = assemble(cells, element_stiffness(mesh, cells, material), n)
     K = 0.5 * (K + K.T)  # sums in another order differ in the last digit
-    shares = material.density * corner_volumes(mesh, cells)
+    shares = material.density * element_of(mesh).volumes(mesh.nodes, cells)
     mass = np.bincount(cells.ravel(), shares.ravel(), minlength=n)
     dofs = (3 * nodes[:, None] + np.arange(3)).ravel()
     held = (3 * np.intersect1d(used, clamped)[:, None] + np.arange(3)).ravel()

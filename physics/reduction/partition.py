@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import eigsh
 
-from palpo.physics.fem.rest_stiffness import SolidMesh, elements_of
+from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.mesh import hex as hexahedra
 from palpo.physics.mesh import tet as tetrahedra
 from palpo.physics.mesh.hex import HexMesh
@@ -19,7 +19,7 @@ from palpo.physics.numerics.errors import InputError
 
 def by_nodes(mesh: SolidMesh, labels: ArrayLike) -> NDArray[np.int64]:
     """Each element goes to the least of its nodes' labels (n,): segment 0 takes all that touch its nodes."""
-    return np.asarray(labels, dtype=np.int64)[elements_of(mesh)].min(axis=1)
+    return np.asarray(labels, dtype=np.int64)[mesh.cells].min(axis=1)
 
 
 def surface_and_inside(mesh: SolidMesh, contact: ArrayLike) -> NDArray[np.int64]:
@@ -43,7 +43,7 @@ def by_graph(mesh: SolidMesh, contact: ArrayLike, segments: int) -> NDArray[np.i
             f"partitioning by graph into {segments} segments, expected 2 to {1 + inside.size}: one for the "
             f"contact nodes, and at most one for each of the {inside.size} elements away from them."
         )
-    cells, sides = elements_of(mesh), hexahedra if isinstance(mesh, HexMesh) else tetrahedra
+    cells, sides = mesh.cells, hexahedra if isinstance(mesh, HexMesh) else tetrahedra
     faces = np.sort(cells[inside][:, sides.OUTWARD_FACES], axis=2)
     per_element = faces.shape[1]
     _, face = np.unique(faces.reshape(-1, faces.shape[2]), axis=0, return_inverse=True)

@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.clamped import ClampedBody
-from palpo.physics.fem.hex8 import Integration
+from palpo.physics.bodies.clamped import ClampedBody, usual_elements
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import rest_stiffness
 from palpo.physics.mesh.hex import HexMesh
@@ -22,8 +21,8 @@ from palpo.physics.numerics.kernels import fast_kernel
 class ConjugateGradientBody(ClampedBody):
     """Linear elasticity solved by iteration; a DisplacementSolver.
 
-    tolerance: |residual| over |load| at which a solve ends. u is kept from call to call and is where the next
-    one starts. iterations, residual, converged: of the last solve.
+    elements: as of a QuasistaticBody. tolerance: |residual| over |load| at which a solve ends. u is kept from
+    call to call and is where the next one starts. iterations, residual, converged: of the last solve.
     Raises InputError as `ClampedBody`, and for a body without a free node.
     """
 
@@ -34,7 +33,7 @@ class ConjugateGradientBody(ClampedBody):
         material: Material,
         clamped: ArrayLike,
         gravity: ArrayLike = (0.0, -9.81, 0.0),
-        integration: Integration = "bbar",
+        elements: str | None = None,
         tolerance: float = 1e-8,
         max_iterations: int = 10000,
     ) -> None:
@@ -44,7 +43,9 @@ class ConjugateGradientBody(ClampedBody):
         self.tolerance, self.max_iterations = tolerance, max_iterations
         self.iterations, self.residual, self.converged = 0, 0.0, True
         dofs = (3 * self.free[:, None] + np.arange(3)).ravel()
-        k = sp.csr_array(rest_stiffness(mesh, material, integration)[dofs][:, dofs]).tobsr((3, 3))
+        k = sp.csr_array(
+            rest_stiffness(mesh, material, elements or usual_elements(mesh))[dofs][:, dofs]
+        ).tobsr((3, 3))
         rows = np.repeat(np.arange(self.free.size), np.diff(k.indptr))
         self._matrix = k.indptr, k.indices, np.ascontiguousarray(k.data)
         self._inverse_diagonal = np.linalg.inv(k.data[rows == k.indices])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import SuperLU, splu
 
 from palpo.physics.bodies.passive_midpoint import require_step
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.numerics.errors import InputError
 
 
@@ -73,7 +73,7 @@ class CorotationalMidpoint:
     and a stiff body may diverge (002, V-A). body: moved by `step`; its gravity acts. step: T [s].
     """
 
-    def __init__(self, body: TetBody, step: float) -> None:
+    def __init__(self, body: SoftBody, step: float) -> None:
         require_step(step)
         self.body, self.step_size = body, step
 

@@ -65,12 +65,12 @@ def quadratic(resolution, bearing):
     return len(mesh.nodes), between(rest_stiffness(mesh, MATERIAL), low, held)
 
 
-def hexahedral(grid, integration="incompatible"):
+def hexahedral(grid, elements="hex8"):
     """Number of nodes and stiffness of the program's own cup of hexahedra."""
     made = hex_cup(DESIGN.shape, grid)
     nodes = made.mesh.nodes
     low = made.rim[nodes[made.rim, 1] < 1e-9]
-    return len(nodes), between(rest_stiffness(made.mesh, MATERIAL, integration), low, made.held)
+    return len(nodes), between(rest_stiffness(made.mesh, MATERIAL, elements), low, made.held)
 
 
 def waved(made, k, waves=2):
@@ -85,10 +85,10 @@ def waved(made, k, waves=2):
     return (pattern**2).sum() / (u[3 * made.border + 1] @ pattern)
 
 
-def waved_hexahedral(resolution, integration="incompatible"):
+def waved_hexahedral(resolution, elements="hex8"):
     """Of the program's own cup of hexahedra."""
     made = hex_cup(DESIGN.shape, GRIDS_OF_HEXAHEDRA[resolution])
-    return waved(made, rest_stiffness(made.mesh, MATERIAL, integration))
+    return waved(made, rest_stiffness(made.mesh, MATERIAL, elements))
 
 
 def waved_tetrahedral(resolution):

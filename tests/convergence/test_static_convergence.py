@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 from palpo.physics.bodies.chain_body import BeamBody
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.beam import BeamLine
@@ -20,7 +20,7 @@ def tet_cantilever_tip(refinement: int) -> float:
     mesh = generate.block((0.4, 0.1, 0.1), (4 * k, k, k))
     left, right = mesh.nodes[:, 0].min(), mesh.nodes[:, 0].max()
     # without lateral contraction the clamp adds no stress concentration of its own to beam theory
-    body = TetBody(
+    body = SoftBody(
         "block", mesh, Material(1e6, 0.0, 1000.0), np.flatnonzero(mesh.nodes[:, 0] < left + 1e-9), STILL
     )
     faces = mesh.surface().triangles

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.element_rotations import LANES, ROTATION, ROWS, extract_rotation, find_rotations
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
@@ -97,7 +97,7 @@ def one_element() -> TetMesh:
 
 @pytest.mark.parametrize("height", [0.5, 0.0, -0.3])
 def test_a_flattened_or_inverted_element_pushes_its_apex_back(height):
-    body = TetBody("tet", one_element(), SOFT, gravity=(0.0, 0.0, 0.0))
+    body = SoftBody("tet", one_element(), SOFT, gravity=(0.0, 0.0, 0.0))
     body.x[3, 2] = 0.05 * height
     body.linearise()
     force = body.force().reshape(-1, 3)
@@ -110,7 +110,7 @@ def test_a_flattened_or_inverted_element_pushes_its_apex_back(height):
 @pytest.mark.parametrize("height", [0.0, -0.5, -1.5])
 def test_a_crushed_element_recovers_its_shape(height):
     # alpha stops the tumbling that is left when an inverted element has turned inside out
-    body = TetBody("tet", one_element(), Material(2e4, 0.35, 1000.0, 10.0, 1e-3), gravity=(0.0, 0.0, 0.0))
+    body = SoftBody("tet", one_element(), Material(2e4, 0.35, 1000.0, 10.0, 1e-3), gravity=(0.0, 0.0, 0.0))
     body.x[3, 2] = 0.05 * height
     h = 0.02
     for _ in range(200):
@@ -121,10 +121,10 @@ def test_a_crushed_element_recovers_its_shape(height):
     assert np.linalg.det(body.x[1:] - body.x[0]) > 0.0
 
 
-def turned_block(angle: float = 2.0) -> tuple[TetBody, TetBody, np.ndarray]:
+def turned_block(angle: float = 2.0) -> tuple[SoftBody, SoftBody, np.ndarray]:
     mesh = generate.block((0.1, 0.06, 0.06), (4, 2, 2))
     R = Rotation.from_rotvec(angle * np.array([0.6, 0.0, 0.8])).as_matrix()
-    return TetBody("a", mesh, SOFT, gravity=(0, 0, 0)), TetBody("b", mesh, SOFT, gravity=(0, 0, 0)), R
+    return SoftBody("a", mesh, SOFT, gravity=(0, 0, 0)), SoftBody("b", mesh, SOFT, gravity=(0, 0, 0)), R
 
 
 def test_a_rigid_motion_makes_no_force():

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.body import Factor, SteppedBody
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.beam import BeamLine
@@ -19,10 +19,10 @@ STILL = (0.0, 0.0, 0.0)
 GRAVITY = np.array([0.0, -9.81, 0.0])
 
 
-def soft(fixed: bool, gravity=STILL, mass_matrix="lumped", alpha=0.0, beta=0.0) -> TetBody:
+def soft(fixed: bool, gravity=STILL, mass_matrix="lumped", alpha=0.0, beta=0.0) -> SoftBody:
     mesh = generate.block((0.1, 0.06, 0.06), (4, 2, 2))
     end = np.flatnonzero(mesh.nodes[:, 0] < mesh.nodes[:, 0].min() + 1e-9) if fixed else ()
-    return TetBody("block", mesh, Material(1e4, 0.4, 1000.0, alpha, beta), end, gravity, mass_matrix)
+    return SoftBody("block", mesh, Material(1e4, 0.4, 1000.0, alpha, beta), end, gravity, mass_matrix)
 
 
 def beam(fixed: bool, gravity=STILL, mass_matrix="averaged", alpha=0.0, beta=0.0) -> BeamBody:
@@ -53,7 +53,7 @@ def step(body: SteppedBody, h: float, f: np.ndarray | None = None) -> None:
 def shake(body: SteppedBody, size: float, seed: int = 0) -> None:
     """Random velocities [m/s] of the nodes; frames turn by the same per element length."""
     v = size * np.random.default_rng(seed).standard_normal(body.n_dof)
-    if not isinstance(body, TetBody):
+    if not isinstance(body, SoftBody):
         v.reshape(-1, 6)[:, 3:] *= 10.0
     body.v = v
 
@@ -106,7 +106,7 @@ def test_angular_momentum_of_a_free_body_is_lost_at_most_in_proportion_to_the_st
         middle = body.x.mean(axis=0)
         v = np.cross([0.0, 2.0, 1.0], body.x - middle)
         spin = np.tile([0.0, 2.0, 1.0], (len(body.x), 1))
-        body.v = v.ravel() if isinstance(body, TetBody) else np.hstack([v, spin]).ravel()
+        body.v = v.ravel() if isinstance(body, SoftBody) else np.hstack([v, spin]).ravel()
         _, before = body.momentum()
         for _ in range(round(0.02 / h)):
             step(body, h)
@@ -124,7 +124,7 @@ def test_energy_never_grows_without_input(make, mass, fixed, h):
     body = make(fixed, mass_matrix=mass)
     # nodes move by at most 1e-3 of an element a step: one linearisation turns a rotation of a into a stretch
     # of a^2 / 2, the scheme's own and not what is tested here
-    shake(body, 1e-3 * 0.02 / h * (1.0 if isinstance(body, TetBody) else 0.05))
+    shake(body, 1e-3 * 0.02 / h * (1.0 if isinstance(body, SoftBody) else 0.05))
     energy = [body.energy()]
     for _ in range(200):
         step(body, h)
@@ -163,7 +163,7 @@ def test_free_velocity_solves_the_equation_of_the_scheme(make, h):
     # a beam gets no gravity here: the string term of its tension is no part of this equation
     body = make(True, STILL if make is beam else GRAVITY, alpha=0.3, beta=2e-3)
     step(body, h)
-    shake(body, 0.01 if isinstance(body, TetBody) else 1e-4)
+    shake(body, 0.01 if isinstance(body, SoftBody) else 1e-4)
     body.linearise()
     load = np.random.default_rng(3).standard_normal(body.n_dof) * 1e-3
     alpha, beta = (0.3, 0.0) if isinstance(body, RigidBody) else (0.3, 2e-3)
@@ -173,7 +173,7 @@ def test_free_velocity_solves_the_equation_of_the_scheme(make, h):
     v_new = body.free_velocity(body.factor(h), h, load)
     # the gyroscopic impulse (quadratic in spins of 1e-3 rad/s) and a beam's string term are 1e-5 of the
     # change
-    tolerance = 1e-9 if isinstance(body, TetBody) else 1e-4
+    tolerance = 1e-9 if isinstance(body, SoftBody) else 1e-4
     assert np.abs(v_new - body.v - dv).max() < tolerance * np.abs(dv).max()
     correction = body.correction_velocity(body.factor(h), h, load)
     assert np.abs(correction - np.linalg.solve(A, h * load)).max() < tolerance * np.abs(correction).max()
@@ -213,7 +213,7 @@ def test_beam_substeps_equal_single_steps():
     assert np.abs(one.q - many.q).max() < 1e-11
 
 
-def bent_block() -> TetBody:
+def bent_block() -> SoftBody:
     body = soft(True, GRAVITY, alpha=0.1, beta=1e-3)
     for _ in range(10):
         step(body, 1e-2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.exchange.port import WAITING
 from palpo.physics.systems.multirate.high_rate import run_ticks
 from palpo.physics.systems.multirate.lock_step import LockStep
@@ -153,7 +153,7 @@ def test_two_soft_bodies_that_meet_keep_their_momentum_at_whatever_rates():
     slow, quick = bodies["slow"], bodies["quick"]
     quick.v.reshape(-1, 3)[:] = [0.01, -0.1, 0.0]
 
-    def momentum(body: TetBody) -> NDArray[np.float64]:
+    def momentum(body: SoftBody) -> NDArray[np.float64]:
         return (body.M @ body.v).reshape(-1, 3).sum(axis=0)
 
     before = momentum(quick)

@@ -5,8 +5,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
-from palpo.physics.bodies.large_body import LargeTetBody
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.kernels import Preconditioner, cycle
 from palpo.physics.fem.multigrid.lattice import coarsened
@@ -20,13 +19,13 @@ STEPS = (1e-3, 1e-2, 1e-1)
 STILL = (0.0, 0.0, 0.0)
 
 
-def soft_liver(kind: type[TetBody], spacing: float, poisson: float = 0.45, fixed: bool = True) -> TetBody:
+def soft_liver(solver: str, spacing: float, poisson: float = 0.45, fixed: bool = True) -> SoftBody:
     mesh = liver(0.15, spacing)
     below = np.flatnonzero(mesh.nodes[:, 1] < -0.02) if fixed else ()
-    return kind("liver", mesh, Material(5e3, poisson, 1060.0, ALPHA, BETA), below, STILL)
+    return SoftBody("liver", mesh, Material(5e3, poisson, 1060.0, ALPHA, BETA), below, STILL, solver=solver)
 
 
-def bent(body: TetBody) -> TetBody:
+def bent(body: SoftBody) -> SoftBody:
     """The body turned and bent, so that elements have rotations of their own."""
     x = body.x
     angle = 0.6 + 4.0 * x[:, 0]
@@ -43,11 +42,11 @@ def bent(body: TetBody) -> TetBody:
     return body
 
 
-def matrix(body: TetBody, h: float) -> sp.csc_matrix:
+def matrix(body: SoftBody, h: float) -> sp.csc_matrix:
     return sp.csc_matrix((1.0 + ALPHA * h) * body.M + h * (BETA + h) * body.K)
 
 
-def loads(body: TetBody, k: int) -> np.ndarray:
+def loads(body: SoftBody, k: int) -> np.ndarray:
     return np.random.default_rng(k).normal(size=(body.n_dof, k))
 
 
@@ -58,7 +57,7 @@ def steps_to(system: MultigridFactor, b: np.ndarray, tolerance: float) -> int:
 @pytest.mark.parametrize("h", STEPS)
 @pytest.mark.parametrize("fixed", [True, False])
 def test_the_solution_is_that_of_a_factor(h: float, fixed: bool) -> None:
-    body = bent(soft_liver(LargeTetBody, 0.0125, fixed=fixed))
+    body = bent(soft_liver("multigrid", 0.0125, fixed=fixed))
     b = loads(body, 3)
     exact = sla.splu(matrix(body, h)).solve(b)
     # the residual is below 1e-9; the error is that times the root of the condition number, some hundreds
@@ -74,7 +73,7 @@ def test_the_solution_is_that_of_a_factor(h: float, fixed: bool) -> None:
 def test_steps_do_not_grow_as_the_mesh_is_refined(h: float, poisson: float) -> None:
     counts = []
     for spacing in (0.0125, 0.00625):
-        body = soft_liver(LargeTetBody, spacing, poisson)
+        body = soft_liver("multigrid", spacing, poisson)
         counts.append(steps_to(body.factor(h), loads(body, 4), 1e-6))
     # eight times the tetrahedra; a method without coarse levels would need twice the steps
     assert counts[1] <= 1.3 * counts[0] + 1
@@ -83,7 +82,7 @@ def test_steps_do_not_grow_as_the_mesh_is_refined(h: float, poisson: float) -> N
 
 @pytest.mark.parametrize("h", STEPS)
 def test_the_preconditioner_is_symmetric_and_between_zero_and_the_inverse(h: float) -> None:
-    body = bent(soft_liver(LargeTetBody, 0.0125))
+    body = bent(soft_liver("multigrid", 0.0125))
     system = body.factor(h)
     rows = system.hierarchy.rows
     n = int(rows.level[-1])
@@ -104,7 +103,7 @@ def test_the_preconditioner_is_symmetric_and_between_zero_and_the_inverse(h: flo
 
 
 def test_single_and_double_precision_agree_to_the_tolerance() -> None:
-    body = bent(soft_liver(LargeTetBody, 0.0125))
+    body = bent(soft_liver("multigrid", 0.0125))
     b = loads(body, LANES)
     system = body.factor(1e-2)
     double, *_ = system.approach(b, 1e-4, 100)
@@ -117,7 +116,7 @@ def test_single_and_double_precision_agree_to_the_tolerance() -> None:
 
 
 def test_columns_solved_together_are_those_solved_alone() -> None:
-    body = soft_liver(LargeTetBody, 0.0125)
+    body = soft_liver("multigrid", 0.0125)
     system, b = body.factor(1e-3), loads(body, LANES + 3)
     together = system.solve_many(b)
     for k in (0, LANES - 1, LANES, LANES + 2):
@@ -126,7 +125,7 @@ def test_columns_solved_together_are_those_solved_alone() -> None:
 
 
 def test_who_begins_at_the_solution_makes_no_step() -> None:
-    body = soft_liver(LargeTetBody, 0.0125)
+    body = soft_liver("multigrid", 0.0125)
     system, b = body.factor(1e-2), loads(body, 2).astype(np.float32)
     solved, *_ = system.approach(b, 1e-4, 100)
     again, steps, _ = system.approach(b, 2e-4, 100, solved)
@@ -135,7 +134,7 @@ def test_who_begins_at_the_solution_makes_no_step() -> None:
 
 
 def test_a_compliance_is_that_of_a_factor() -> None:
-    body = bent(soft_liver(LargeTetBody, 0.0125))
+    body = bent(soft_liver("multigrid", 0.0125))
     b = np.zeros((body.n_dof, 12))
     b[37 * np.arange(12), np.arange(12)] = 1.0
     b[:, 5] = 0.0
@@ -148,7 +147,7 @@ def test_a_compliance_is_that_of_a_factor() -> None:
 
 def test_coarse_levels_keep_constants_and_energies() -> None:
     """P of a constant is that constant, and v^T (P^T K P) v = (P v)^T K (P v), from level to level."""
-    body = bent(soft_liver(LargeTetBody, 0.0125, fixed=False))
+    body = bent(soft_liver("multigrid", 0.0125, fixed=False))
     levels = body.hierarchy
     body.factor(1e-3)
     rows, rng = levels.rows, np.random.default_rng(2)
@@ -196,7 +195,7 @@ def test_interpolation_is_exact_for_linear_fields() -> None:
 
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_large_body_moves_as_one_with_factors(fixed: bool) -> None:
-    h, bodies = 1e-3, [soft_liver(kind, 0.0125, fixed=fixed) for kind in (TetBody, LargeTetBody)]
+    h, bodies = 1e-3, [soft_liver(solver, 0.0125, fixed=fixed) for solver in ("direct", "multigrid")]
     top = np.argsort(-bodies[0].mesh.nodes[:, 1])[:5]
     forces = np.zeros((40, 5, 3))
     forces[:, :, 1] = -0.05
@@ -220,8 +219,8 @@ def test_a_large_body_moves_as_one_with_factors(fixed: bool) -> None:
 def test_bad_bodies_are_refused() -> None:
     mesh = generate.block((0.1, 0.1, 0.1), (4, 4, 4))
     with pytest.raises(InputError, match="solved by multigrid"):
-        LargeTetBody("block", mesh, Material(5e3, 0.3, 1000.0), last=[3])
-    body = LargeTetBody("block", mesh, Material(5e3, 0.3, 1000.0))
+        SoftBody("block", mesh, Material(5e3, 0.3, 1000.0), last=[3], solver="multigrid")
+    body = SoftBody("block", mesh, Material(5e3, 0.3, 1000.0), solver="multigrid")
     body.warped_blocks[5] = np.nan
     with pytest.raises(FloatingPointError):
         body.factor(1e-3)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.admittance import make_plug, plug_advance, plug_energy, plug_free
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
 from palpo.physics.numerics.errors import InputError
@@ -96,10 +96,10 @@ def test_a_free_body_pushed_by_a_constant_force_moves_by_the_exact_parabola():
     assert (body.x[0], body.v[0]) == pytest.approx((0.5 * 2.0 * 9.0, 6.0), rel=1e-13)
 
 
-def clamped_bar(alpha: float = 0.0, beta: float = 0.0) -> TetBody:
+def clamped_bar(alpha: float = 0.0, beta: float = 0.0) -> SoftBody:
     mesh = generate.block((0.04, 0.006, 0.006), (6, 1, 1))
     clamped = np.flatnonzero(mesh.nodes[:, 0] < mesh.nodes[:, 0].min() + 1e-9)
-    return TetBody("bar", mesh, Material(164.76e6, 0.35, 1050.0, alpha, beta), clamped, (0.0, 0.0, 0.0))
+    return SoftBody("bar", mesh, Material(164.76e6, 0.35, 1050.0, alpha, beta), clamped, (0.0, 0.0, 0.0))
 
 
 def test_the_corotational_body_moves_as_its_linear_model_while_displacements_are_small():

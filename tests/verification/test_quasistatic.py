@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.boundary import add_delassus, add_surface_displacement, gather_scratch
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.io import read_tet_mesh
@@ -70,7 +70,7 @@ def test_compliance_is_the_inverse_stiffness_on_the_boundary(kind):
 
 def test_the_stiffness_of_tetrahedra_is_that_of_the_dynamic_body_at_rest():
     body = held("tets")
-    reference = TetBody("block", MESHES["tets"], TISSUE).K.toarray()
+    reference = SoftBody("block", MESHES["tets"], TISSUE).K.toarray()
     assert np.abs(body.K.toarray() - reference).max() < 1e-12 * np.abs(reference).max()
 
 
@@ -259,7 +259,7 @@ def test_the_inverse_is_kept_by_content_and_only_that(tmp_path):
     np.testing.assert_array_equal(again.boundary.compliance, first.boundary.compliance)
     assert "factor" not in vars(again)  # nothing was factored
     assert list(tmp_path.iterdir()) == kept
-    held(cache=tmp_path, integration="full")
+    held(cache=tmp_path, elements="hex8-full")
     QuasistaticBody("block", first.mesh, TISSUE, first.clamped[:-1], cache=tmp_path)
     QuasistaticBody("block", first.mesh, Material(2e4, 0.3, 1000.0), first.clamped, cache=tmp_path)
     held("tets", cache=tmp_path)

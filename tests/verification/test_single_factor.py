@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.corotational_body import CorotationalBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.node_turns import turned_part
@@ -20,7 +20,7 @@ MATERIAL = Material(2e4, 0.42, 1100.0, 0.2, 1e-3)
 @pytest.fixture(scope="module")
 def made():
     """A factor of a block's matrix, and that matrix."""
-    body = CorotationalBody("block", generate.hex_block((0.06, 0.03, 0.03), (6, 3, 3)), MATERIAL, [0, 1, 2])
+    body = SoftBody("block", generate.hex_block((0.06, 0.03, 0.03), (6, 3, 3)), MATERIAL, [0, 1, 2])
     pattern, m = body._pattern, body.material
     factor = SingleFactor(analyse(body.free.size, pattern.rows, pattern.cols))
     weights = H * (m.beta + H), 1.0 + H * m.alpha

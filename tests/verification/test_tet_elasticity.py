@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse.linalg as sla
 
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem import tet4
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh import generate
@@ -25,8 +25,8 @@ def distorted_block(seed: int = 0) -> TetMesh:
     return TetMesh(nodes, mesh.tets)
 
 
-def weightless(mesh: TetMesh, fixed=(), material: Material = SOFT) -> TetBody:
-    return TetBody("block", mesh, material, fixed, gravity=(0.0, 0.0, 0.0))
+def weightless(mesh: TetMesh, fixed=(), material: Material = SOFT) -> SoftBody:
+    return SoftBody("block", mesh, material, fixed, gravity=(0.0, 0.0, 0.0))
 
 
 def test_patch_test_constant_strain_is_in_equilibrium_inside_a_distorted_mesh():
@@ -57,7 +57,7 @@ def test_stiffness_is_symmetric_and_equals_its_element_sum():
     mesh = distorted_block()
     body = weightless(mesh)
     volumes, g = tet4.gradients(mesh.nodes, mesh.tets)
-    K0 = tet4.stiffness(volumes, g, *SOFT.lame())
+    K0 = tet4.blocks(volumes, g, *SOFT.lame())
     dense = np.zeros((body.n_dof, body.n_dof))
     for tet, block in zip(mesh.tets, K0, strict=True):
         dofs = (3 * tet[:, None] + np.arange(3)).ravel()
@@ -70,7 +70,7 @@ def test_stiffness_is_symmetric_and_equals_its_element_sum():
 @pytest.mark.parametrize("mass_matrix", ["lumped", "consistent"])
 def test_mass_matrix_carries_the_mass_of_the_volume(mass_matrix):
     mesh = distorted_block()
-    body = TetBody("block", mesh, SOFT, mass_matrix=mass_matrix)
+    body = SoftBody("block", mesh, SOFT, mass_matrix=mass_matrix)
     along = np.tile([1.0, 0.0, 0.0], len(mesh.nodes))
     exact = 0.1 * 0.08 * 0.06 * SOFT.density
     assert along @ (body.M @ along) == pytest.approx(exact, rel=1e-12)
@@ -106,7 +106,7 @@ def independent_solution(mesh: TetMesh, clamped: np.ndarray, load: np.ndarray) -
 
 
 def settle(
-    body: TetBody, load: np.ndarray, h: float = 100.0, tolerance: float = 1e-13, steps: int = 60
+    body: SoftBody, load: np.ndarray, h: float = 100.0, tolerance: float = 1e-13, steps: int = 60
 ) -> None:
     """Static equilibrium by steps so long that inertia does not count, the velocity dropped in between."""
     for _ in range(steps):
@@ -139,7 +139,7 @@ def test_cantilever_tip_equals_an_independent_p1_solution_in_the_limit_of_small_
 def test_sag_under_small_gravity_equals_the_linear_solution():
     mesh, clamped, _ = cantilever()
     gravity = np.array([0.0, -1e-5, 0.0])
-    body = TetBody("block", mesh, SOFT, clamped, gravity)
+    body = SoftBody("block", mesh, SOFT, clamped, gravity)
     u = independent_solution(mesh, clamped, body.node_mass[:, None] * gravity)
     settle(body, np.zeros(body.n_dof), tolerance=1e-17)
     # elements turn by 4e-6, and the corotational correction is of first order in that

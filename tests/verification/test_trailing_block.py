@@ -6,8 +6,7 @@ import scipy.sparse.linalg as sla
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.boundary import add_delassus, add_rows, gather_scratch
-from palpo.physics.bodies.corotational_body import CorotationalBody
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.cholesky import LARGE, TOGETHER
 from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
@@ -23,13 +22,13 @@ H, ALPHA, BETA = 1e-2, 0.2, 1e-3
 GRAVITY = (0.0, -9.81, 0.0)
 
 
-def block(last="underside", fixed=True, bent=True) -> TetBody:
+def block(last="underside", fixed=True, bent=True) -> SoftBody:
     """A soft block with its end clamped, bent by its weight."""
     mesh = generate.block((0.06, 0.02, 0.04), (6, 2, 4))
     low = np.flatnonzero(mesh.nodes[:, 1] < mesh.nodes[:, 1].min() + 1e-9)
     end = np.flatnonzero(mesh.nodes[:, 0] < mesh.nodes[:, 0].min() + 1e-9) if fixed else ()
     chosen = {"underside": low, "every node": np.arange(len(mesh.nodes)), "one": low[-1:], "none": ()}[last]
-    body = TetBody("block", mesh, Material(2e4, 0.42, 1100.0, ALPHA, BETA), end, GRAVITY, last=chosen)
+    body = SoftBody("block", mesh, Material(2e4, 0.42, 1100.0, ALPHA, BETA), end, GRAVITY, last=chosen)
     for _ in range(10 if bent else 0):
         body.linearise()
         body.advance(body.free_velocity(body.factor(H), H), H)
@@ -37,7 +36,7 @@ def block(last="underside", fixed=True, bent=True) -> TetBody:
     return body
 
 
-def system(body: TetBody):
+def system(body: SoftBody):
     return ((1.0 + ALPHA * H) * body.M + H * (BETA + H) * body.K).tocsc()
 
 
@@ -62,7 +61,7 @@ def test_a_factor_ends_with_all_the_nodes_that_may_touch_in_one_panel(resolution
     made = hex_cup(CUPS["small"].shape, GRIDS[resolution])
     wall = np.union1d(made.underside, made.rim)
     nodes = wall[np.argsort(-made.mesh.nodes[wall, 1], kind="stable")]
-    body = CorotationalBody("cup", made.mesh, Material(3e5, 0.42, 1100.0), made.held)
+    body = SoftBody("cup", made.mesh, Material(3e5, 0.42, 1100.0), made.held)
     for count in range(2, nodes.size, 3):
         last = body._pattern.slots[nodes[nodes.size - count :]]
         symbolic = analyse(body.free.size, body._pattern.rows, body._pattern.cols, last)
@@ -86,7 +85,7 @@ def test_panels_of_lapack_give_the_solves_of_a_general_solver_and_refuse_a_pivot
     """Of a mesh whose separators are wide, unlike that of the other tests."""
     mesh = generate.block((0.08, 0.05, 0.06), (11, 7, 9))
     low = np.flatnonzero(mesh.nodes[:, 1] < mesh.nodes[:, 1].min() + 1e-9)
-    body = TetBody("block", mesh, Material(2e4, 0.42, 1100.0, ALPHA, BETA), (), GRAVITY, last=low)
+    body = SoftBody("block", mesh, Material(2e4, 0.42, 1100.0, ALPHA, BETA), (), GRAVITY, last=low)
     factor = body.factor(H)
     panels = np.diff(factor.symbolic.panel)[:-1]
     large = np.flatnonzero(panels >= LARGE)
@@ -216,4 +215,4 @@ def test_a_system_that_is_not_positive_definite_is_reported_by_a_node_that_lost_
 def test_a_node_that_the_mesh_does_not_have_is_refused():
     mesh = generate.block((1.0, 1.0, 1.0), (1, 1, 1))
     with pytest.raises(InputError, match="touched"):
-        TetBody("cube", mesh, Material(1e4, 0.3, 1000.0), last=[99])
+        SoftBody("cube", mesh, Material(1e4, 0.3, 1000.0), last=[99])

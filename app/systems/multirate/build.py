@@ -14,9 +14,9 @@ from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import HoldSpec, Tool
 from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
-from palpo.physics.bodies import chain_body, tet_body
+from palpo.physics.bodies import chain_body
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
-from palpo.physics.bodies.large_body import LargeTetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.compliance.hold import Hold, make_hold
@@ -190,13 +190,12 @@ def build_scene(spec: SceneSpec) -> Scene:
         if b == tool_number or part.body is None or part.spec.name in {tool.body for tool in spec.tools}:
             continue
         kind = {
-            tet_body.TetBody: TetMember,
-            LargeTetBody: TetMember,
+            SoftBody: TetMember,
             chain_body.BeamBody: BeamMember,
             chain_body.RigidBody: RigidMember,
         }[type(part.body)]
         fields = fields_of(spec, part.spec.name)
-        if fields and isinstance(part.body, tet_body.TetBody):
+        if fields and isinstance(part.body, SoftBody):
             members.append(FieldedMember(part.body, b, int(first[b]), fields))
         else:
             members.append(kind(part.body, b, int(first[b])))

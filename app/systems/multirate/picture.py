@@ -17,12 +17,13 @@ from palpo.app.visual.solids import capsule_surface, plate, rotate
 from palpo.config.schema.body import PlaneBody, RigidBodySpec, TetBodySpec
 from palpo.config.schema.scene import SceneSpec
 from palpo.physics.bodies.chain_state import ChainState
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.contract.stages import POINT
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState, make_geometry
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
+from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.systems.multirate.high_state import HighRate
 from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.physics.systems.multirate.reduced.members import Member, TetMember
@@ -64,7 +65,7 @@ Places = dict[int, _Place]
 def _place(member: Member) -> _Place:
     """Where the slow loop has a member."""
     body = member.body
-    turn = UPRIGHT if isinstance(body, TetBody) else body.q[0]
+    turn = UPRIGHT if isinstance(body, SoftBody) else body.q[0]
     return _Place(member.positions(), body.x[0], turn)
 
 
@@ -107,9 +108,11 @@ class Visual(Frames):
         super().__init__(vertices, scene.capacity.contacts, len(self._joined))
         self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
         self._gauges = [
-            (shape, NodalStrain(member.body.mesh.nodes, member.body.mesh.tets))
+            (shape, NodalStrain(mesh.nodes, mesh.tets))
             for shape in self._shapes
-            if (member := self.members.get(shape.number)) and isinstance(member, TetMember)
+            if (member := self.members.get(shape.number))
+            and isinstance(member, TetMember)
+            and isinstance(mesh := member.body.mesh, TetMesh)
         ]
         self._measure()  # compiled before the loop starts
         self._present = vertices.copy()

@@ -17,7 +17,6 @@ from palpo.physics.bodies.io import content_key, load_cached, store_cached
 from palpo.physics.collision.distance_field import DistanceField, exact_field, grid_field, learned_field
 from palpo.physics.collision.io import read_network
 from palpo.physics.exchange.snap_frame import ANDERSON, GAUSS_SEIDEL, MAXIMAL_DISSIPATION
-from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.cache import cache_folder
 from palpo.physics.reduction.linear_model import Basis
@@ -153,7 +152,7 @@ def _bases(prong: Prong, connector: Connector, numerics: Numerics) -> list[Basis
         return reduced_bases(prong, models, numerics)
     m, orders = connector.material, numerics.orders or ()
     key = content_key(
-        prong.body.nodes, elements_of(prong.body), prong.clamped, prong.contact, numerics.segments, orders,
+        prong.body.nodes, prong.body.cells, prong.clamped, prong.contact, numerics.segments, orders,
         numerics.error or 0.0, numerics.static or 0.0, numerics.meridians or 0,
         (m.youngs_modulus, m.poisson_ratio, m.density, numerics.alpha, numerics.beta),
     )  # fmt: skip

@@ -5,6 +5,7 @@ compiled code has one type however many there are. A coarse mass is P^T M P too,
 Source: Briggs, Henson & McCormick, A Multigrid Tutorial (SIAM 2000), chapters 5 and 10.
 """
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -83,9 +84,17 @@ class Hierarchy:
         """Scalar of each entry of M [kg], (m,)."""
         self.stiffness = np.zeros((self.entry[-1], 9))
         """Blocks of K [N/m], (m, 9), row by row."""
+        self._renewing = threading.Lock()
+        self._of = np.zeros((0, 9))
 
     def renew(self, blocks: Floats) -> None:
-        """K of every level from the mesh's lower blocks (n_blocks, 9)."""
+        """K of every level from the mesh's lower blocks (n_blocks, 9), once for each array of them."""
+        with self._renewing:
+            if blocks is not self._of:
+                self._renew(blocks)
+                self._of = blocks
+
+    def _renew(self, blocks: Floats) -> None:
         levels = [self.stiffness[a:b] for a, b in zip(self.entry, self.entry[1:], strict=False)]
         _both_triangles(self._fine.block, self._fine.mirrored, blocks, levels[0])
         for product, fine, coarse in zip(self._products, levels, levels[1:], strict=False):

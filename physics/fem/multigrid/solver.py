@@ -6,6 +6,8 @@ system itself stands in single precision for the columns of a reduced model, who
 and in double precision for what is to be as good as a factor's.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,6 +33,18 @@ COMPLIANCE = 1e-5
 SHIFT = 1e-4
 """Share by which the diagonal of the coarsest level grows: far below its least eigenvalue that matters."""
 
+ACCURATE = 1e-5
+"""Residual, relative to its load, at which a change of velocity is known."""
+
+SETTLED = 1e-1
+"""The same for one of many substeps."""
+
+ENDED = 1e-2
+"""The same for the last of them, which leaves what it lacks to nobody."""
+
+MOST_STEPS = 60
+"""Steps of conjugate gradients that a change may take."""
+
 MOST = 200
 """Steps that they may take; thirty are usual."""
 
@@ -47,8 +61,15 @@ class MultigridFactor:
         self._fine = np.zeros((hierarchy.entry[1], 9))
         self._known: dict[tuple[int, float], NDArray[np.float32]] = {}
 
-    def refactor(self, pull: float, held: float) -> None:
-        """A = held M + pull K. Raises FloatingPointError where K is not finite."""
+    def refactor(
+        self, stiffness: NDArray, mass: NDArray, stiffness_weight: float, mass_weight: float
+    ) -> None:
+        """As that of a CholeskyFactor; levels are made anew where another array of stiffness comes.
+
+        The mass is that of the hierarchy. Raises FloatingPointError where K is not finite.
+        """
+        held, pull = mass_weight, stiffness_weight
+        self.hierarchy.renew(stiffness)
         levels = self.hierarchy
         combined(held, pull, levels.mass, levels.stiffness, self._data)
         invert_diagonal(levels.rows.diagonal, self._data, self._inverse)
@@ -93,6 +114,34 @@ class MultigridFactor:
         for part in groups(b.shape[1]):
             out[:, part] = self.approach(b[:, part], EXACT, MOST)[0]
         return out
+
+    def velocity(self, push: NDArray, momentum: NDArray, v: NDArray) -> NDArray:
+        """A_h^-1 (push + momentum) to ACCURATE of its change from v, each (n_dof,)."""
+        return v + self._change(push + momentum - self.product(v), ACCURATE)[0]
+
+    def stepping(self, v: NDArray, count: int) -> Callable[[NDArray, NDArray], NDArray]:
+        """A function that gives `velocity`, of (push, momentum), in so many steps from v.
+
+        What a step leaves of its impulse the next one has.
+        """
+        carried, held, steps = np.zeros(self.n_dof), self.product(v), 0
+
+        def step(push: NDArray, momentum: NDArray) -> NDArray:
+            nonlocal carried, v, steps
+            left = push + carried + momentum - held
+            steps += 1
+            change, carried = self._change(left, SETTLED if steps < count else ENDED)
+            # A_h v of the next step
+            held[:] += left - carried
+            v = v + change
+            return v
+
+        return step
+
+    def _change(self, left: NDArray, tolerance: float) -> tuple[NDArray, NDArray]:
+        """dv = A_h^-1 left (n_dof,), and what it leaves of that; dv is small: single precision serves."""
+        x, _, rest = self.approach(left[:, None].astype(np.float32), tolerance, MOST_STEPS)
+        return x[:, 0].astype(float), rest[:, 0].astype(float)
 
     def half_solve_many(self, b: NDArray, out: NDArray | None = None) -> NDArray:
         """Y (k, k) with Y^T Y = b^T A_h^-1 b: the symmetric root of that compliance.

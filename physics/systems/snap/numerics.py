@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from palpo.physics.collision.field_search import MOST_CLUSTERS
 from palpo.physics.exchange.snap_frame import MAXIMAL_DISSIPATION, VALUES
-from palpo.physics.fem.rest_stiffness import elements_of
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.cyclic import equal_motions, low_motions
@@ -128,7 +127,7 @@ def segment_models(prong: Prong, connector: Connector, numerics: Numerics) -> li
     """The linear models of a prong's segments, the contact segment first. Raises InputError as `cut`."""
     mesh = prong.body
     if numerics.segments == 1:
-        segment_of = np.zeros(len(elements_of(mesh)), np.int64)
+        segment_of = np.zeros(len(mesh.cells), np.int64)
     elif numerics.segments == 2:
         segment_of = surface_and_inside(mesh, prong.contact)
     else:

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.exchange.constraint_frame import IS_FIELD
 from palpo.physics.systems.multirate.reduced.members import TetMember
 
@@ -17,7 +17,7 @@ class FieldedMember(TetMember):
     none; volume (k,) [m3], the share of the cavity's that this body is booked with.
     """
 
-    def __init__(self, body: TetBody, number: int, first: int, fields: int) -> None:
+    def __init__(self, body: SoftBody, number: int, first: int, fields: int) -> None:
         super().__init__(body, number, first)
         self.nodes = len(body.x)
         self.count = self.nodes + fields

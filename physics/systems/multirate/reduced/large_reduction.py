@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.fem.block_product import multiply
 from palpo.physics.fem.multigrid.solver import MultigridFactor, WindowSystem, groups
 from palpo.physics.fem.multigrid.window import NodeWindow, window_around
@@ -71,7 +70,7 @@ class LargeReduction(TetReduction):
     own_ticks = 2  # a step of such a body is dear, and two serve as well as four
 
     def __init__(self, member: TetMember, shifts: list[float], columns: int) -> None:
-        assert isinstance(member.body, LargeTetBody)
+        assert member.body.hierarchy is not None
         self.large, self.systems = member.body, list[MultigridFactor]()
         super().__init__(member, shifts, [0], 0)
         self._widest = columns

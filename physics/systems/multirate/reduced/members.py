@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import BeamBody, RigidBody
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.numerics.rows3 import cross_rows
@@ -36,7 +36,7 @@ class Member(Protocol):
     """A low-rate body of a scene. Local numbers count from `first`."""
 
     @property
-    def body(self) -> TetBody | BeamBody | RigidBody:
+    def body(self) -> SoftBody | BeamBody | RigidBody:
         """The body itself."""
         ...
 
@@ -89,7 +89,7 @@ class TetMember:
 
     rigid = False
 
-    def __init__(self, body: TetBody, number: int, first: int) -> None:
+    def __init__(self, body: SoftBody, number: int, first: int) -> None:
         self.body, self.number, self.first = body, number, first
         self.count = len(body.x)
         self.floating = body.floating

@@ -47,7 +47,7 @@ class PointShare:
         """At most so many freedoms of single points: free nodes (m,), and along what (m, 3), body axes.
 
         Of points that bear, and can otherwise not be displaced, along their load; then of those without
-        columns, in all directions. dofs_of: see palpo.physics.bodies.tet_body.TetBody.
+        columns, in all directions. dofs_of: see palpo.physics.bodies.soft.SoftBody.
         """
         bearing = self.bearing
         size = np.linalg.norm(self.load, axis=1)

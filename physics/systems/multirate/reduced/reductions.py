@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.body import Factor
-from palpo.physics.bodies.large_body import LargeTetBody
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
 from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, no_model
@@ -82,7 +81,7 @@ def make_reduction(member: Member, shifts: list[float], spanned: list[int], colu
     spanned: numbers of the shifts at which A_h^-1 J^T is in the basis of a body of many freedoms, with so
     many columns altogether.
     """
-    if isinstance(member, TetMember) and isinstance(member.body, LargeTetBody):
+    if isinstance(member, TetMember) and member.body.hierarchy is not None:
         return LargeReduction(member, shifts, columns)
     if isinstance(member, TetMember):
         return TetReduction(member, shifts, spanned, columns)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.tet_body import TetBody
+from palpo.physics.bodies.soft import SoftBody
 
 AHEAD = 0.3
 """The tangent is that of the shape which the body takes at its present velocity after this share of the low
@@ -19,7 +19,7 @@ MOST_DEFORMED = 0.2
 be turned inside out in milliseconds if nothing stopped them, and the tangent of such a shape makes energy."""
 
 
-def tangent_ahead(body: TetBody, v: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+def tangent_ahead(body: SoftBody, v: NDArray[np.float64], step: float) -> NDArray[np.float64]:
     """Blocks of the tangent where the body is soon, v (free nodes, 3) [m/s] being without its rigid motion.
 
     step: the low step [s]. The body stays where it is.

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.solid import require_solid
+from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.rest_stiffness import SolidMesh
 from palpo.physics.mesh.checks import as_cells, as_points
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, validate_tets

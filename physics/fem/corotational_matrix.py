@@ -1,16 +1,18 @@
-"""Corotational hexahedra with incompatible modes: internal forces and the warped stiffness.
+"""Corotational elements that are known by their stiffness at rest: internal forces and the warped stiffness.
 
 With R the rotation nearest to the element's mean deformation gradient F = sum_a x_a g_a^T, g_a the mean of
-grad N_a, and u = R^T x - X, an element stores E = u^T K0 u / 2, K0 that of `hex8` with the bubbles condensed
-out. R turns with x: with m = sum_a u_a x (K0 u)_a and H = tr(S) I - S, S = R^T F,
+grad N_a, and u = R^T x - X, an element stores E = u^T K0 u / 2, K0 its stiffness at rest (of hexahedra with
+the bubbles condensed out, see `hex8`). R turns with x: with m = sum_a u_a x (K0 u)_a and H = tr(S) I - S,
+S = R^T F,
 
     f_a = -dE/dx_a = -R [(K0 u)_a - (H^-1 m) x g_a].
 
 The second term balances the moment that K0 u has about the displaced corners. It is of second order in the
 strain and vanishes under a homogeneous one, where the law is the tetrahedra's; without it a bent body would
-turn by itself. The stiffness is R K0 R^T, positive semidefinite as theirs.
+turn by itself. The stiffness is R K0 R^T, positive semidefinite as theirs. The number of corners is what the
+arrays have.
 Source: Felippa & Haugen, A unified formulation of small-strain corotational finite elements (CMAME 2005), for
-the moment's balance; Taylor, Beresford & Wilson (IJNME 1976) for K0, see `hex8`.
+the moment's balance.
 """
 
 import numpy as np
@@ -19,16 +21,13 @@ from palpo.physics.fem.element_rotations import DEGENERATE, extract_rotation, sq
 from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.numerics.math3 import quat_to_matrix
 
-CORNERS = 8
-FREEDOMS = 3 * CORNERS
-
 
 @kernel
 def _turn_element(x, cells, gradients, e, quats, f, r):
     """Mean deformation gradient f (3, 3) and rotation r (3, 3) of element e; refreshes its quats."""
     first = cells[e, 0]
     f[:] = 0.0
-    for a in range(1, CORNERS):
+    for a in range(1, cells.shape[1]):
         for i in range(3):
             d = x[cells[e, a], i] - x[first, i]
             for j in range(3):
@@ -43,17 +42,17 @@ def _turn_element(x, cells, gradients, e, quats, f, r):
 
 @kernel
 def _own_forces(x, cells, rest, k0, e, r, u, own):
-    """u = R^T x - X, about corner 0, and own = K0 u of element e, each (24,)."""
+    """u = R^T x - X, about corner 0, and own = K0 u of element e, each (3 c,)."""
     first = cells[e, 0]
-    for a in range(CORNERS):
+    for a in range(cells.shape[1]):
         n = cells[e, a]
         dx, dy, dz = x[n, 0] - x[first, 0], x[n, 1] - x[first, 1], x[n, 2] - x[first, 2]
         for i in range(3):
             u[3 * a + i] = r[0, i] * dx + r[1, i] * dy + r[2, i] * dz - (rest[e, a, i] - rest[e, 0, i])
     own[:] = 0.0
-    for j in range(3, FREEDOMS):
+    for j in range(3, u.size):
         # K0 is symmetric: its columns are read as rows
-        for i in range(FREEDOMS):
+        for i in range(u.size):
             own[i] += k0[e, j, i] * u[j]
 
 
@@ -61,7 +60,7 @@ def _own_forces(x, cells, rest, k0, e, r, u, own):
 def _moment(u, own):
     """sum_a u_a x own_a."""
     mx, my, mz = 0.0, 0.0, 0.0
-    for a in range(0, FREEDOMS, 3):
+    for a in range(0, u.size, 3):
         mx += u[a + 1] * own[a + 2] - u[a + 2] * own[a + 1]
         my += u[a + 2] * own[a] - u[a] * own[a + 2]
         mz += u[a] * own[a + 1] - u[a + 1] * own[a]
@@ -93,15 +92,15 @@ def _balance(f, r, m):
 
 
 @kernel
-def add_hexahedral_forces(x, cells, rest, gradients, k0, quats, force):
+def add_matrix_forces(x, cells, rest, gradients, k0, quats, force):
     """force += f_int [N], shape (n_nodes, 3), at positions x (n_nodes, 3); refreshes quats (m, 4)."""
     f, r = np.empty((3, 3)), np.empty((3, 3))
-    u, own = np.empty(FREEDOMS), np.empty(FREEDOMS)
+    u, own = np.empty(k0.shape[1]), np.empty(k0.shape[1])
     for e in range(cells.shape[0]):
         _turn_element(x, cells, gradients, e, quats, f, r)
         _own_forces(x, cells, rest, k0, e, r, u, own)
         bx, by, bz = _balance(f, r, _moment(u, own))
-        for a in range(CORNERS):
+        for a in range(cells.shape[1]):
             gx, gy, gz = gradients[e, a, 0], gradients[e, a, 1], gradients[e, a, 2]
             px = own[3 * a] - (by * gz - bz * gy)
             py = own[3 * a + 1] - (bz * gx - bx * gz)
@@ -111,21 +110,21 @@ def add_hexahedral_forces(x, cells, rest, gradients, k0, quats, force):
 
 
 @kernel
-def hexahedral_energy(x, cells, rest, gradients, k0, quats):
+def matrix_energy(x, cells, rest, gradients, k0, quats):
     """Sum over elements of u^T K0 u / 2 [J]; refreshes quats."""
     f, r = np.empty((3, 3)), np.empty((3, 3))
-    u, own = np.empty(FREEDOMS), np.empty(FREEDOMS)
+    u, own = np.empty(k0.shape[1]), np.empty(k0.shape[1])
     energy = 0.0
     for e in range(cells.shape[0]):
         _turn_element(x, cells, gradients, e, quats, f, r)
         _own_forces(x, cells, rest, k0, e, r, u, own)
-        for i in range(FREEDOMS):
+        for i in range(u.size):
             energy += 0.5 * u[i] * own[i]
     return energy
 
 
 @kernel
-def largest_hexahedral_turn(x, cells, gradients, since, quats):
+def largest_matrix_turn(x, cells, gradients, since, quats):
     """Largest angle [rad] of an element's turn from its rotation `since` (m, 4); refreshes quats (m, 4)."""
     f, r = np.empty((3, 3)), np.empty((3, 3))
     chord = 0.0
@@ -136,18 +135,18 @@ def largest_hexahedral_turn(x, cells, gradients, since, quats):
 
 
 @kernel
-def add_turned_hexahedral_stiffness(v, cells, k0, quats, since, scale, force):
-    """As `palpo.physics.fem.corotational.add_turned_stiffness`, of hexahedra."""
-    r, u, own = np.empty((3, 3)), np.empty(FREEDOMS), np.empty(FREEDOMS)
+def add_turned_matrices(v, cells, k0, quats, since, scale, force):
+    """As `palpo.physics.fem.corotational.add_turned_stiffness`, of these elements."""
+    r, u, own = np.empty((3, 3)), np.empty(k0.shape[1]), np.empty(k0.shape[1])
     for e in range(cells.shape[0]):
         _add_product(v, cells, k0, e, quats, scale, r, u, own, force)
         _add_product(v, cells, k0, e, since, -scale, r, u, own, force)
 
 
 @kernel
-def add_hexahedral_product(v, cells, k0, quats, scale, force):
-    """As `palpo.physics.fem.corotational.add_warped_product`, of hexahedra."""
-    r, u, own = np.empty((3, 3)), np.empty(FREEDOMS), np.empty(FREEDOMS)
+def add_matrix_product(v, cells, k0, quats, scale, force):
+    """As `palpo.physics.fem.corotational.add_warped_product`, of these elements."""
+    r, u, own = np.empty((3, 3)), np.empty(k0.shape[1]), np.empty(k0.shape[1])
     for e in range(cells.shape[0]):
         _add_product(v, cells, k0, e, quats, scale, r, u, own, force)
 
@@ -156,32 +155,32 @@ def add_hexahedral_product(v, cells, k0, quats, scale, force):
 def _add_product(v, cells, k0, e, quats, scale, r, u, own, force):
     """force += scale R K0 R^T v of element e, its rotation in quats (m, 4); r, u, own: scratch."""
     quat_to_matrix(quats[e], r)
-    for a in range(CORNERS):
+    for a in range(cells.shape[1]):
         x, y, z = v[cells[e, a], 0], v[cells[e, a], 1], v[cells[e, a], 2]
         for i in range(3):
             u[3 * a + i] = r[0, i] * x + r[1, i] * y + r[2, i] * z
     own[:] = 0.0
-    for j in range(FREEDOMS):
-        for i in range(FREEDOMS):
+    for j in range(u.size):
+        for i in range(u.size):
             own[i] += k0[e, j, i] * u[j]
-    for a in range(CORNERS):
+    for a in range(cells.shape[1]):
         for i in range(3):
             f = r[i, 0] * own[3 * a] + r[i, 1] * own[3 * a + 1] + r[i, 2] * own[3 * a + 2]
             force[cells[e, a], i] += scale * f
 
 
 @kernel
-def assemble_hexahedral_stiffness(x, cells, gradients, k0, quats, pair_block, blocks):
+def assemble_matrices(x, cells, gradients, k0, quats, pair_block, blocks):
     """Lower blocks of the sum of R K0 R^T [N/m], shape (n_blocks, 9); refreshes quats.
 
-    pair_block (m, 36): block of local pairs (0,0) (1,0) (1,1) (2,0) ... (7,7), or -1 where a node is fixed.
+    pair_block (m, p): block of local pairs (0,0) (1,0) (1,1) (2,0) ..., or -1 where a node is fixed.
     """
     blocks[:] = 0.0
     f, r, t = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for e in range(cells.shape[0]):
         _turn_element(x, cells, gradients, e, quats, f, r)
         pair = 0
-        for a in range(CORNERS):
+        for a in range(cells.shape[1]):
             for b in range(a + 1):
                 k = pair_block[e, pair]
                 pair += 1

@@ -1,7 +1,8 @@
-"""A soft body of corotational elements: its state, its matrices, its factors and its steps."""
+"""A soft body: a mesh of elements, its state, its matrices, how they are solved, and its steps."""
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,36 +12,48 @@ from palpo.physics.bodies.body import Factor
 from palpo.physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.block_product import neighbours
 from palpo.physics.fem.cholesky import CholeskyFactor
+from palpo.physics.fem.element_rotations import extract_rotation
+from palpo.physics.fem.elements import SolidMesh, element_of, make_elements
 from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.multigrid.hierarchy import Hierarchy
+from palpo.physics.fem.multigrid.solver import MultigridFactor
 from palpo.physics.fem.trailing import TrailingFactor
-from palpo.physics.fem.turning_elements import turning_elements
-from palpo.physics.mesh.hex import HexMesh
-from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import quat_to_matrix
+
+Solved = CholeskyFactor | MultigridFactor
+"""What solves with A_h."""
 
 
-class CorotationalBody:
-    """Corotational elements under gravity, backward Euler with one linearisation a step, the mass lumped.
+class SoftBody:
+    """Elements under gravity, backward Euler with one linearisation a step.
 
-    fixed: indices of clamped nodes. gravity [m/s2], shape (3,).
+    fixed: indices of clamped nodes. gravity [m/s2], shape (3,). elements: their name, where not the usual
+    ones of such a mesh (palpo.physics.fem.elements). mass_matrix: "lumped" keeps the response to a short load
+    positive everywhere; "consistent" is more accurate in frequency on coarse meshes. solver: "direct" factors
+    A_h, "multigrid" is for so many nodes that no factor can be made in a low period.
     last: nodes that may come into contact; a factor is then a TrailingFactor, which gives their compliance in
     the order of `last`, the free ones of these nodes, ascending. links (k, 2): nodes that are joined besides
     those of an element, for stiffness that a derived body adds in `linearise`.
     State: x [m], shape (n_nodes, 3), of all nodes; v [m/s], shape (n_dof,), of the free ones in ascending
-    order. Raises InputError for an element without volume, a fixed or last index out of range, or no free
-    node.
+    order. Raises InputError for an element without volume or that the mesh does not have, a fixed or last
+    index out of range, no free node, and `last` nodes for multigrid, since their compliance needs a factor.
     """
 
     def __init__(
         self,
         name: str,
-        mesh: TetMesh | HexMesh,
+        mesh: SolidMesh,
         material: Material,
         fixed: ArrayLike = (),
         gravity: ArrayLike = (0.0, -9.81, 0.0),
+        mass_matrix: Literal["lumped", "consistent"] = "lumped",
         last: ArrayLike = (),
         links: NDArray[np.int64] | None = None,
+        elements: str | None = None,
+        solver: Literal["direct", "multigrid"] = "direct",
     ) -> None:
         self.name, self.mesh, self.material = name, mesh, material
         n = len(mesh.nodes)
@@ -55,7 +68,7 @@ class CorotationalBody:
         self.floating = self.fixed.size == 0
         self.gravity = np.array(gravity, dtype=np.float64)
 
-        self._elements = turning_elements(mesh, material)
+        self._elements = make_elements(mesh, material, elements)
         self._pattern = block_pattern(n, self._elements.cells, self.fixed, links)
         self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
         self.n_dof = 3 * self.free.size
@@ -65,11 +78,19 @@ class CorotationalBody:
         corners = material.density * self._elements.shares
         self.node_mass = np.bincount(self._elements.cells.ravel(), corners.ravel(), minlength=n)
         self.mass = float(self.node_mass.sum())
-        self._set_mass(corners[:, :, None] * np.eye(corners.shape[1]))
+        element_mass = corners[:, :, None] * np.eye(corners.shape[1])
+        if mass_matrix == "consistent":
+            order = np.argsort(mesh.cells, axis=1)
+            products = element_of(mesh, elements).products(mesh.nodes, mesh.cells)
+            across = np.take_along_axis(products, order[:, :, None], axis=1)
+            element_mass = material.density * np.take_along_axis(across, order[:, None, :], axis=2)
+        self._mass = sum_pairs(self._pattern, element_mass)
+        self.M = to_csc(self._pattern, scalar_blocks(self._mass)).copy()  # the pattern's arrays stay whole
+        self.M.eliminate_zeros()
         self.neighbours = neighbours(self._pattern)
 
         self.last = np.setdiff1d(last, self.fixed)
-        self._factors: dict[float, CholeskyFactor] = {}
+        self._factors: dict[float, Any] = {}
         self._blocks = np.empty((self._pattern.rows.size, 9))
         self._quats = np.tile([1.0, 0.0, 0.0, 0.0], (len(self._elements.cells), 1))
         self._linearised_at = self._quats.copy()
@@ -78,13 +99,15 @@ class CorotationalBody:
         self._turning = np.zeros((0, 3))
         self.x = np.array(mesh.nodes, dtype=np.float64)
         self.v = np.zeros(self.n_dof)
+        self.hierarchy: Hierarchy | None = None
+        """Levels of meshes by which A_h is solved, where it is without a factor."""
+        self._stiff_at = np.zeros((0, 3))
         self.linearise()
-
-    def _set_mass(self, element_mass: NDArray[np.float64]) -> None:
-        """M of the elements' scalar masses [kg], shape (m, c, c)."""
-        self._mass = sum_pairs(self._pattern, element_mass)
-        self.M = to_csc(self._pattern, scalar_blocks(self._mass)).copy()  # the pattern's arrays stay whole
-        self.M.eliminate_zeros()
+        if solver == "multigrid":
+            if self.last.size:
+                raise InputError(f"body {name!r} is solved by multigrid, which has no trailing nodes.")
+            rows, self._stiff_at = self.neighbours, self.x.copy()
+            self.hierarchy = Hierarchy(mesh.nodes[self.free], rows, self._mass[rows.block])
 
     @cached_property
     def _symbolic(self) -> Symbolic:
@@ -113,7 +136,14 @@ class CorotationalBody:
         return out
 
     def linearise(self) -> None:
-        """Refresh the element rotations and the warped stiffness at the present positions."""
+        """Refresh the element rotations and the warped stiffness at the present positions.
+
+        With multigrid nothing where no node has moved since the last: its levels are made anew with it.
+        """
+        if self.hierarchy is not None:
+            if np.array_equal(self.x, self._stiff_at):
+                return
+            self._stiff_at, self._blocks = self.x.copy(), np.empty_like(self._blocks)
         self._elements.assemble(self.x, self._quats, self._pattern.pair_block, self._blocks)
         self._linearised_at[:] = self._quats
         self._K = None
@@ -122,6 +152,25 @@ class CorotationalBody:
     def warped_blocks(self) -> NDArray[np.float64]:
         """Lower blocks of K, (n_blocks, 9), as `tangent_blocks` has those of the tangent."""
         return self._blocks
+
+    def tangent(self) -> sp.csc_matrix:
+        """Exact -df_int/dx at the present positions [N/m], (n_dof, n_dof): symmetric, maybe indefinite."""
+        return to_csc(self._pattern, self.tangent_blocks())
+
+    def tangent_blocks(self) -> NDArray[np.float64]:
+        """Lower blocks of `tangent`, (n_blocks, 9), for the products of `neighbours`: K, which is refreshed,
+        plus its geometric term."""
+        self.linearise()
+        blocks = self._blocks.copy()
+        self._elements.add_geometric(self.x, self._quats, self._pattern.pair_block, blocks)
+        return blocks
+
+    def largest_gradient(self, v: NDArray[np.float64]) -> float:
+        """Largest of all elements' Frobenius norms of dF/dt [1/s] at velocities v (free nodes, 3) [m/s]."""
+        moves = np.zeros_like(self.x)
+        moves[self.free] = v
+        rates = moves[self._elements.cells].transpose(0, 2, 1) @ self._elements.gradients
+        return float(np.sqrt((rates * rates).sum(axis=(1, 2)).max()))
 
     def undamped_force(self) -> NDArray:
         """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew."""
@@ -134,23 +183,26 @@ class CorotationalBody:
         m = self.material
         return self.undamped_force() - m.alpha * (self.M @ self.v) - m.beta * (self.K @ self.v)
 
-    def factor(self, h: float) -> CholeskyFactor:
-        """Factor of A_h = (1 + alpha h) M + (beta h + h^2) K from the last `linearise`."""
+    def factor(self, h: float) -> Any:
+        """A `Solved` of A_h = (1 + alpha h) M + (beta h + h^2) K from the last `linearise`.
+
+        Those of two step sizes may be made in two threads at once. Raises FloatingPointError as they do.
+        """
         factor = self._factors.get(h)
         if factor is None:
             factor = self._factors.setdefault(h, self._make_factor())
         alpha, beta = self.material.alpha, self.material.beta
         factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
         self._factored_at[h] = self._linearised_at.copy()
-        if self.floating:
+        if self.floating and self.hierarchy is None:
             self._turning = self.node_mass[:, None] * (self.x - self.node_mass @ self.x / self.mass)
         return factor
 
-    def factor_of(self, h: float) -> CholeskyFactor:
+    def factor_of(self, h: float) -> Any:
         """The factor that `factor(h)` made last."""
         return self._factors[h]
 
-    def reused_factor(self, h: float, turn: float) -> CholeskyFactor:
+    def reused_factor(self, h: float, turn: float) -> Any:
         """The factor of h, made anew (`linearise`, `factor`) only where `turned(h)` exceeds `turn` [rad].
 
         A step with it is backward Euler with the stiffness of an earlier shape: forces are the present ones,
@@ -170,7 +222,9 @@ class CorotationalBody:
         """Largest angle [rad] by which an element has turned from where the factor of h was linearised."""
         return self._elements.largest_turn(self.x, self._factored_at[h], self._quats)
 
-    def _make_factor(self) -> CholeskyFactor:
+    def _make_factor(self) -> Any:
+        if self.hierarchy is not None:
+            return MultigridFactor(self.hierarchy)
         if self.last.size:
             return TrailingFactor(self._symbolic, self.last.size)
         return CholeskyFactor(self._symbolic)
@@ -182,11 +236,36 @@ class CorotationalBody:
         applied.
         """
         load = self.undamped_force() if f is None else self.undamped_force() + f
-        return factor.solve(self.M @ self.v + h * load)
+        return factor.velocity(h * load, self.M @ self.v, self.v)
 
     def correction_velocity(self, factor: Factor, h: float, f: NDArray) -> NDArray:
         """dv = h A_h^-1 f, shape (n_dof,)."""
-        return factor.solve(h * f)
+        return factor.velocity(h * f, np.zeros(self.n_dof), np.zeros(self.n_dof))
+
+    def substeps(self, factor: Solved, h: float, forces: NDArray, slot_nodes: NDArray) -> None:
+        """n_steps of size h with one factor and the internal force found anew in each.
+
+        forces (n_steps, n_slots, 3) [N] act at slot_nodes (n_slots,), which may repeat; on a fixed node they
+        do nothing. The stiffness inside the factor stays that of `linearise`, which the implicit step
+        tolerates; a body that floats takes it along as it turns.
+        """
+        next_velocity = factor.stepping(self.v, len(forces))
+        turns = len(self._turning) > 0
+        quaternion, matrix = np.array([1.0, 0.0, 0.0, 0.0]), np.eye(3)
+        for step in forces:
+            load = self._weight
+            np.add.at(load, slot_nodes, step)
+            self._elements.add_forces(self.x, self._quats, load)
+            push, momentum = h * load[self.free].ravel(), self.M @ self.v
+            if turns:
+                _whole_rotation(self.x, self._turning, quaternion, matrix)
+                push += momentum
+                momentum[:] = 0.0
+                _turn(matrix, push, True)
+            v = next_velocity(push, momentum)
+            if turns:
+                _turn(matrix, v, False)
+            self.advance(v, h)
 
     def advance(self, v_new: NDArray, h: float) -> None:
         """v = v_new, x += h v on the free nodes."""
@@ -206,3 +285,35 @@ class CorotationalBody:
     def invalid(self) -> bool:
         """True if a position or velocity is not finite."""
         return not (np.isfinite(self.x).all() and np.isfinite(self.v).all())
+
+
+@kernel
+def _whole_rotation(x, weighted, quaternion, matrix):
+    """matrix = rotation of a whole body since its centred positions times masses were `weighted` (n, 3).
+
+    The centre needs no attention: `weighted` sums to zero. quaternion (4,): start and result.
+    """
+    f = np.zeros(9)
+    for n in range(weighted.shape[0]):
+        for i in range(3):
+            for j in range(3):
+                f[3 * i + j] += x[n, i] * weighted[n, j]
+    q = extract_rotation(
+        (f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8]),
+        (quaternion[0], quaternion[1], quaternion[2], quaternion[3]),
+    )
+    for i in range(4):
+        quaternion[i] = q[i]
+    quat_to_matrix(quaternion, matrix)
+
+
+@kernel
+def _turn(matrix, vectors, transposed):
+    """Each 3-vector of `vectors` (3 n,) by the rotation matrix, or by its transpose, in place."""
+    for s in range(vectors.size // 3):
+        a, b, c = vectors[3 * s], vectors[3 * s + 1], vectors[3 * s + 2]
+        for i in range(3):
+            if transposed:
+                vectors[3 * s + i] = matrix[0, i] * a + matrix[1, i] * b + matrix[2, i] * c
+            else:
+                vectors[3 * s + i] = matrix[i, 0] * a + matrix[i, 1] * b + matrix[i, 2] * c

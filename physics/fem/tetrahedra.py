@@ -1,0 +1,78 @@
+"""The linear tetrahedra of a mesh, as the steps of a body ask for them."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.fem import tet4
+from palpo.physics.fem.corotational import (
+    add_geometric_stiffness,
+    add_internal_forces,
+    add_turned_stiffness,
+    add_warped_product,
+    assemble_warped_stiffness,
+    elastic_energy,
+    largest_turn,
+)
+from palpo.physics.fem.element import Element, Floats
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.tet import TetMesh
+
+
+class Tetrahedra:
+    """Elements of which all follows from the gradients, see `corotational`; an `Elements`.
+
+    Raises InputError for an element without volume.
+    """
+
+    def __init__(self, element: Element, mesh: TetMesh, material: Material) -> None:
+        ascending = np.argsort(mesh.tets, axis=1)
+        self.volumes, gradients = tet4.gradients(np.asarray(mesh.nodes, dtype=np.float64), mesh.tets)
+        self.cells = np.take_along_axis(mesh.tets, ascending, axis=1).astype(np.int32)
+        self.gradients = np.ascontiguousarray(np.take_along_axis(gradients, ascending[:, :, None], axis=1))
+        self.lame = material.lame()
+
+    @property
+    def shares(self) -> Floats:
+        """See Elements."""
+        return np.repeat(self.volumes[:, None] / 4.0, 4, axis=1)
+
+    def part(self, which: NDArray[np.int64]) -> "Tetrahedra":
+        """See Elements."""
+        out = object.__new__(Tetrahedra)
+        out.cells = np.ascontiguousarray(self.cells[which])
+        out.gradients, out.volumes, out.lame = self.gradients[which], self.volumes[which], self.lame
+        return out
+
+    def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
+        """See Elements."""
+        add_internal_forces(x, self.cells, self.gradients, self.volumes, *self.lame, quats, force)
+
+    def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
+        """See Elements."""
+        add_turned_stiffness(
+            v, self.cells, self.gradients, self.volumes, *self.lame, quats, since, scale, force
+        )
+
+    def add_stiff(self, v: Floats, quats: Floats, scale: float, force: Floats) -> None:
+        """See Elements."""
+        add_warped_product(v, self.cells, self.gradients, self.volumes, *self.lame, quats, scale, force)
+
+    def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+        """See Elements."""
+        assemble_warped_stiffness(
+            x, self.cells, self.gradients, self.volumes, *self.lame, quats, pair_block, blocks
+        )
+
+    def add_geometric(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+        """See Elements."""
+        add_geometric_stiffness(
+            x, self.cells, self.gradients, self.volumes, *self.lame, quats, pair_block, blocks
+        )
+
+    def largest_turn(self, x: Floats, since: Floats, quats: Floats) -> float:
+        """See Elements."""
+        return float(largest_turn(x, self.cells, self.gradients, since, quats))
+
+    def energy(self, x: Floats, quats: Floats) -> float:
+        """See Elements."""
+        return float(elastic_energy(x, self.cells, self.gradients, self.volumes, *self.lame, quats))
