@@ -1,4 +1,4 @@
-"""The low step of large soft bodies: multigrid in place of factors, beside factors.
+"""The slow step of large soft bodies: multigrid in place of factors, beside factors.
 
 A ball stands pressed into a liver and strokes it, both rates in one thread, without a clock. Times are those
 of the processor, of all threads together.
@@ -13,7 +13,7 @@ from palpo.benchmarks.timing import Figures, bare_loop_us, beside
 from palpo.studies.runs import SceneDrive, legs
 
 SPACINGS = {"9 mm": 20, "7 mm": 10, "5.75 mm": 6}
-"""Edges of the lattice's cubes, and low steps that are timed."""
+"""Edges of the lattice's cubes, and slow steps that are timed."""
 
 PATH = ((0.0, -0.035, 0.0722, 0.0), (0.5, -0.035, 0.0635, 0.0), (4.0, 0.005, 0.0635, 0.0))
 SETTLE = 0.9
@@ -21,14 +21,14 @@ SETTLE = 0.9
 
 
 def large_body(small: bool = False) -> Figures:
-    """Low steps of livers of three meshes, with multigrid and with factors; `small` takes the coarsest."""
+    """Slow steps of livers of three meshes, with multigrid and with factors; `small` takes the coarsest."""
     chosen = dict(list(SPACINGS.items())[:1]) if small else SPACINGS
     figures: Figures = {}
     for spacing, steps in chosen.items():
         cases = {solver: _case(spacing, solver, steps) for solver in ("multigrid", "direct")}
-        ours, other = (case["low step, processor ms"]["p50"] for case in cases.values())
+        ours, other = (case["slow step, processor ms"]["p50"] for case in cases.values())
         figures |= {f"{spacing}, {solver}": case for solver, case in cases.items()}
-        figures[f"{spacing}, low step, processor ms"] = beside(ours, other, "factors")
+        figures[f"{spacing}, slow step, processor ms"] = beside(ours, other, "factors")
     return figures | {"bare loop us": bare_loop_us()}
 
 
@@ -59,5 +59,5 @@ def _case(spacing: str, solver: str, steps: int) -> Figures:
             "tetrahedra": len(body.mesh.tets),
             "nodes": len(body.x),
             "steps": steps,
-            "low step, processor ms": distribution(np.array(spent[:steps]), 1e3),
+            "slow step, processor ms": distribution(np.array(spent[:steps]), 1e3),
         }

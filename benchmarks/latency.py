@@ -36,9 +36,9 @@ ABOVE, PRESSED = np.array([-0.010, 0.045, 0.0]), np.array([-0.010, 0.036, 0.0])
 PRESS, CHANGE, END = 120, 240, 280
 """Ticks: the press lasts until the first, the change comes with or after the second, the run ends."""
 PHASES = (0, 1, 7, 19)
-"""Ticks after a low step begins at which the device moves."""
+"""Ticks after a slow step begins at which the device moves."""
 HEAVIER = 1.001
-"""Factor of gravity, which the low loop reads. The bodies' motion is the servo's own: no news."""
+"""Factor of gravity, which the slow loop reads. The bodies' motion is the servo's own: no news."""
 
 POSITION = slice(NAMES.index("px"), NAMES.index("px") + 3)
 SENT = slice(NAMES.index("sent_x"), NAMES.index("sent_x") + 3)
@@ -55,7 +55,7 @@ def latency(seconds: float = 4.0) -> Figures:
     return {
         "device to force, ticks": {kind: _device_to_force(kind) for kind in KINDS},
         "soft body to servo, ticks": {kind: _through_low_loop(kind) for kind in KINDS},
-        "low period, ticks": load_scene(SCENE).rates.ratio,
+        "slow period, ticks": load_scene(SCENE).rates.ratio,
         "threads": {kind: _threads(kind, seconds) for kind in KINDS},
     }
 
@@ -79,7 +79,7 @@ def _device_to_force(kind: str) -> Figures:
 
 
 def _through_low_loop(kind: str) -> int:
-    """Ticks from the low step that begins with all bodies heavier to the first tick that differs."""
+    """Ticks from the slow step that begins with all bodies heavier to the first tick that differs."""
 
     def load(run: LockStep) -> None:
         if run.tick == CHANGE:
@@ -105,7 +105,7 @@ def _first(one: Rows, other: Rows, columns: slice) -> int:
 
 
 def _run(kind: str, feedback: str, path: Rows, before: Before | None = None) -> Rows:
-    """The servo's rows of a stylus that is led along path without a hand; `before` precedes each low step."""
+    """The servo's rows of a stylus led along path without a hand; `before` precedes each slow step."""
     lock = LockStep(build_scene(load_scene(SCENE, [f"tool.feedback={feedback}"])), kind)
     data = tick_data(lock.high)
     # neither a clamp nor a limit of the rate may hide or spread a change
@@ -145,7 +145,7 @@ def _threads(kind: str, seconds: float) -> Figures:
     step_us = microseconds((1e3 * record.columns["step_us"]).astype(np.int64))
     return {
         "frames": len(ages),
-        "low step's begin to its frame, ticks": {
+        "slow step's begin to its frame, ticks": {
             name: float(np.percentile(ages, q)) for name, q in (("p50", 50), ("p99", 99), ("max", 100))
         },
         "device read to force sent us": step_us,

@@ -1,7 +1,7 @@
-"""The low-rate step: a rigid ball pressed into a soft block, over many facets of a fine top layer.
+"""The slow-rate step: a rigid ball pressed into a soft block, over many facets of a fine top layer.
 
-Where MuJoCo is installed, the ball is then dragged to and fro: a low step of ours, which stands for
-a low period, takes turns with the steps of MuJoCo over that period, each timed by the processor's time.
+Where MuJoCo is installed, the ball is then dragged to and fro: a slow step of ours, which stands for
+a slow period, takes turns with the steps of MuJoCo over that period, each timed by the processor's time.
 """
 
 import time
@@ -56,18 +56,18 @@ DEPTH = 0.007
 """How far the hand goes below first touch [m]; the ball itself stays behind by what the hold gives."""
 
 PRESS, SETTLE = 20, 20
-"""Low steps of pressing, and of rest before timing."""
+"""Slow steps of pressing, and of rest before timing."""
 
 TAKES = 0.3
-"""Low periods after which a step's frame appears while the ball is dragged, about what it takes in threads:
+"""Slow periods after which a step's frame appears while the ball is dragged, about what it takes in threads:
 candidates must last so long."""
 
 DRAG, STROKE = 0.004, 40
-"""How far the hand drags the ball to either side [m], and the low steps of a stroke to and fro."""
+"""How far the hand drags the ball to either side [m], and the slow steps of a stroke to and fro."""
 
 
 def low_step(steps: int = 60) -> Figures:
-    """Whole low steps and their named parts, `paper` and `krylov`, under some thirty contacts; MuJoCo's."""
+    """Whole slow steps and their named parts, `paper` and `krylov`, under some thirty contacts; MuJoCo's."""
     kinds = {kind: _kind(kind, steps) for kind in ("paper", "krylov")}
     paper, ours = (kinds[kind]["step ms"]["p50"] for kind in ("paper", "krylov"))
     figures = kinds | {"krylov, step p50 ms": beside(ours, paper, "paper")}
@@ -77,8 +77,8 @@ def low_step(steps: int = 60) -> Figures:
 
 
 def _dragged(steps: int) -> Figures:
-    """A low step of `krylov` while the ball is dragged, in turns with MuJoCo's steps of the same path."""
-    spec = parse_scene(SCENE, "low-step", ())
+    """A slow step of `krylov` while the ball is dragged, in turns with MuJoCo's steps of the same path."""
+    spec = parse_scene(SCENE, "slow-step", ())
     run = LockStep(build_scene(spec), "krylov", durations=(TAKES,))
     try:
         body, material = run.scene.members[0].body, spec.bodies[0].material
@@ -114,7 +114,7 @@ def _dragged(steps: int) -> Figures:
 
 
 def _timed(run: LockStep, clock: Callable[[], float]) -> tuple[float, float]:
-    """A low period: its time, and that of the ticks in it [s]."""
+    """A slow period: its time, and that of the ticks in it [s]."""
     apart = 0.0
 
     def ticks(span: int) -> None:
@@ -129,7 +129,7 @@ def _timed(run: LockStep, clock: Callable[[], float]) -> tuple[float, float]:
 
 
 def _kind(kind: str, steps: int) -> Figures:
-    run = LockStep(build_scene(parse_scene(SCENE, "low-step", ())), kind)
+    run = LockStep(build_scene(parse_scene(SCENE, "slow-step", ())), kind)
     try:
         return _measure(run, steps)
     finally:
@@ -167,7 +167,7 @@ def _ticks(run: LockStep, span: int) -> None:
 
 
 def _contacts(run: LockStep) -> tuple[int, int]:
-    """Contacts that are rows of the kind's own problem, at low rate where it has one; those under load."""
+    """Contacts that are rows of the kind's own problem, at slow rate where it has one; those under load."""
     high = run.low.proxy if isinstance(run.low, Paper) else run.high
     return int(high.engine.contacts.count[0]["found"]), int(run.high.port.status["contacts"][0])
 

@@ -1,4 +1,4 @@
-"""MuJoCo's step of the low-step benchmark's block and ball, where the package `mujoco` is there."""
+"""MuJoCo's step of the slow-step benchmark's block and ball, where the package `mujoco` is there."""
 
 import time
 from typing import Any

@@ -30,7 +30,7 @@ def _robots() -> dict[str, Any]:
 
 BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "servo": servo,
-    "low-step": low_step,
+    "slow-step": low_step,
     "large-body": large_body,
     "solve": solve,
     "hapco": hapco,

@@ -23,7 +23,7 @@ SETTLE = 600
 
 
 def servo(ticks: int = 8000, staged: int = 2000) -> Figures:
-    """Ticks of scene `wire` at rest, timed one by one; low steps in between are not timed."""
+    """Ticks of scene `wire` at rest, timed one by one; slow steps in between are not timed."""
     run = LockStep(build_scene(load_scene("wire")), "krylov")
     try:
         return _measure(run, ticks, staged)

@@ -104,7 +104,7 @@ class Stalled:
 
 
 class _Hand:
-    """A rigid hand on a rig, and the slow loop beside it; a frame is a low period late."""
+    """A rigid hand on a rig, and the slow loop beside it; a frame is a slow period late."""
 
     def __init__(self, pressed: Pressed, overrides: Sequence[str]) -> None:
         self.pressed = pressed

@@ -201,22 +201,22 @@ def _find(name: str) -> Path:
     path = Path(name).expanduser()
     if path.is_file():
         return path
-    said = "is not there" if path.suffix or len(path.parts) > 1 else "is no scene"
+    said = "is not there" if path.suffix or len(path.parts) > 1 else "is not a scene"
     raise ConfigError(f"{name} {said}; give a TOML file or a shipped scene: {choose(name, shipped)}")
 
 
 _WORDS = {
-    "int_type": "is no whole number; write one without quotes or point",
-    "bool_type": "is neither true nor false; write one of them, without quotes",
-    "string_type": 'is no text; write it in quotes "..."',
-    "tuple_type": "is no list; write it in brackets [...]",
+    "int_type": "is not a whole number; write one without quotes or decimal point",
+    "bool_type": "is not true or false; write one of them, without quotes",
+    "string_type": 'is not text; write it in quotes "..."',
+    "tuple_type": "is not a list; write it in brackets [...]",
     "too_short": "has too few items; give at least {least}",
     "too_long": "has too many items; give at most {most}",
     "greater_than": "is too small; it must be above {gt:g}",
     "greater_than_equal": "is too small; it must be at least {ge:g}",
     "less_than": "is too large; it must be below {lt:g}",
     "less_than_equal": "is too large; it must be at most {le:g}",
-    "string_pattern_mismatch": "does not fit; start with a letter and go on with letters, digits, _ or -",
+    "string_pattern_mismatch": "is not a name; start with a letter, go on with letters, digits, _ or -",
     "string_too_short": "is empty; write some text",
 }
 

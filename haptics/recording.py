@@ -1,4 +1,4 @@
-"""Recordings: every servo row, the low steps and the events of a run, in one HDF5 file that survives a crash.
+"""Recordings: each servo row, the slow steps and the events of a run, in an HDF5 file that survives a crash.
 
 The servo leaves rows in its ring; a background thread takes them out and appends them, one dataset a column,
 in HDF5's single-writer-multiple-reader mode, whose ordered writes keep the file readable at every instant:
@@ -47,7 +47,7 @@ EVENT_COLUMNS = (
     Column("text", "", "what happened, UTF-8", f"S{EVENT_BYTES}"),
 )
 CHANGE_COLUMNS = (
-    Column("step", "1", "low step before which the change was made", "i8"),
+    Column("step", "1", "slow step before which the change was made", "i8"),
     Column("text", "", "key=value, in the scene's keys, UTF-8", f"S{EVENT_BYTES}"),
 )
 
@@ -128,19 +128,19 @@ class Recorder:
         self.drain(servo)
 
     def drain(self, servo: Servo) -> None:
-        """Write and flush what the servo's ring, the low steps and the events hold."""
+        """Write and flush what the servo's ring, the slow steps and the events hold."""
         if self.error is None:
             self.write(drain_rows(servo))
 
     def write(self, rows: NDArray[np.float64]) -> None:
-        """Write rows (n, len(columns)) that somebody else drained, with the low steps and events so far."""
+        """Write rows (n, len(columns)) that somebody else drained, with the slow steps and events so far."""
         for first in range(0, max(len(rows), 1), BATCH):
             self._write(rows[first : first + BATCH])
 
     def append_low_step(self, values: Sequence[float]) -> None:
         """Add a row to `low_steps`, in the order of its columns; written at the next flush."""
         if len(values) != len(self._low_columns):
-            raise HapticsError(f"a low step has {len(values)} values and must have {len(self._low_columns)}")
+            raise HapticsError(f"a slow step has {len(values)} values and must have {len(self._low_columns)}")
         self._queue(self._low_steps, tuple(values))
 
     def append_event(self, tick: int, text: str) -> None:
@@ -148,7 +148,7 @@ class Recorder:
         self._queue(self._events, (tick, _cut(text)))
 
     def append_change(self, step: int, text: str) -> None:
-        """Add an operator's change "key=value", made before this low step. Written at the next flush."""
+        """Add an operator's change "key=value", made before this slow step. Written at the next flush."""
         self._queue(self._changes, (step, _cut(text)))
 
     def _queue(self, queue: deque[Any], row: Any) -> None:
@@ -251,7 +251,7 @@ class Recording:
     low_steps: dict[str, NDArray]
     events: list[tuple[int, str]]
     changes: list[tuple[int, str]]
-    """Low step and "key=value" of what the operator changed."""
+    """Slow step and "key=value" of what the operator changed."""
     closed: bool
     """False if the program ended before it could close the file; the rows are those of the last flush."""
     earlier: bool = False

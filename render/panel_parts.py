@@ -195,7 +195,7 @@ class Parts:
         if imgui.button("\u00bb##fold", ImVec2(fold, 0)):
             self.folded = True
         self._asking.place("fold")
-        imgui.set_item_tooltip("Fold the panel away; FORCE OFF stays")
+        imgui.set_item_tooltip("Hide the panel; FORCE OFF stays visible")
 
     def _status(self, state: PanelState) -> None:
         text(state.device or "no device", FAINT)
@@ -281,15 +281,15 @@ class Parts:
         self._asking.button("Picture", "screenshot", width)
         width = (imgui.get_content_region_avail().x - 3 * gap) / 4
         self._asking.button("Keep state", "keep", width)
-        imgui.set_item_tooltip("Pause for a moment, and keep what the scene is like (k)")
+        imgui.set_item_tooltip("Keep the present state, to return to it later (k)")
         imgui.same_line()
         imgui.begin_disabled(not state.kept)
         self._asking.button(f"Back to {state.kept}" if state.kept else "Go back", "undo", width)
         imgui.end_disabled()
-        imgui.set_item_tooltip("Go on from the state that was kept (z)")
+        imgui.set_item_tooltip("Go back to the kept state (z)")
         imgui.same_line()
         self._asking.button("Save scene", "save", width)
-        imgui.set_item_tooltip("Write the scene with its present values into a TOML file (e)")
+        imgui.set_item_tooltip("Save the scene with its present values as a TOML file (e)")
         imgui.same_line()
         self._asking.button("Unmute" if state.muted else "Mute", "mute", width)
         imgui.set_item_tooltip("Vibrations and sounds at contact, slip and click, on or off (m)")

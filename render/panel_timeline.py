@@ -37,10 +37,10 @@ def _buttons(line: Timeline, asking: Asking) -> None:
     asking.button("Stop" if line.playing else "Play", "pause", 4.5 * em)
     imgui.same_line()
     asking.button("\u00ab##back", "back")
-    imgui.set_item_tooltip("One picture back")
+    imgui.set_item_tooltip("Previous picture")
     imgui.same_line()
     asking.button("\u00bb##step", "step")
-    imgui.set_item_tooltip("One picture on")
+    imgui.set_item_tooltip("Next picture")
     for speed in SPEEDS:
         imgui.same_line()
         if imgui.radio_button(f"{speed:g}x", speed == line.speed):

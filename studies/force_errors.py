@@ -32,7 +32,7 @@ def compare(
     since: int = 0,
     until: int | None = None,
 ) -> Row:
-    """Every measure of one run against its reference; forces (n, 3) [N], `ratio` ticks a low period.
+    """Every measure of one run against its reference; forces (n, 3) [N], `ratio` ticks a slow period.
 
     Per cent of the reference's peak, or of its RMS over the same ticks; judged are since .. until - 1.
     """
@@ -97,7 +97,7 @@ def _most(values: Floats) -> float:
 
 
 def impulses(force: Floats, run: SceneDrive, ledger: Ledger) -> Row:
-    """Impulse on the tool and on the low-rate bodies; they must be opposite over the ticks both have seen."""
+    """Impulse on the tool and on the slow-rate bodies; they must be opposite over ticks that both saw."""
     done = min(run.lock.low.tick, len(force))
     on_tool = run.dt * force[:done].sum(axis=0)
     passed = run.dt * float(np.linalg.norm(force[:done], axis=1).sum())

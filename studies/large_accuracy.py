@@ -27,7 +27,7 @@ LOW_HZ = (10, 20)
 
 
 def run(out: Path, quick: bool) -> list[Line]:
-    """The reference, then `krylov` at each low rate."""
+    """The reference, then `krylov` at each slow rate."""
     path = legs(*PATH)
     mesh = COARSE if quick else ()
     exact = drive("organ", path, mesh, "monolithic").trace["force"]

@@ -1,8 +1,8 @@
 """How far the servo's force is from that of the whole scene at 1 kHz, for each interface kind.
 
 Each case is a scene, a mass of the tool and a speed of the hand. Its reference, `monolithic`, is computed
-once and every kind is held against it, with the latency of one low period that threads have on a machine that
-keeps up, and `krylov` also where every low step is late (LATE). Errors are in per cent of the reference's
+once and every kind is held against it, with the latency of one slow period of threads on a machine that
+keeps up, and `krylov` also where every slow step is late (LATE). Errors are in per cent of the reference's
 peak and of its RMS. "At rest" is where the hand's target has stood still for SETTLED seconds, and "moving"
 where it has not; before the first motion there is nothing to measure.
 
@@ -76,7 +76,7 @@ def _compute(cases: Sequence[MultirateCase]) -> list[CaseOutcome]:
 
 
 def evaluate(case: MultirateCase) -> CaseOutcome:
-    """The reference and every kind at every low rate, and krylov with late frames too."""
+    """The reference and every kind at every slow rate, and krylov with late frames too."""
     path, overrides = case.path(), case.overrides()
     reference = drive(case.scene, path, overrides, "monolithic")
     exact, since = reference.trace["force"], round(LANDS / reference.dt) if case.landing else 0
@@ -140,7 +140,7 @@ def _refinement(case: MultirateCase, exact: Floats, since: int, until: int, dt: 
 
 
 def _mass_ratio(run: SceneDrive) -> float:
-    """Mass of the low-rate bodies over the tool's."""
+    """Mass of the slow-rate bodies over the tool's."""
     scene = run.lock.scene
     return sum(float(m.body.mass) for m in scene.members) / float(scene.model.weight.sum())
 
@@ -177,7 +177,7 @@ def _draw_errors(figure: Figure, rows: list[Row]) -> None:
             )
         ax.set_yscale("log")
         ax.set_xticks(range(len(scenes)), scenes)
-        ax.set_title(f"low rate {low_hz} Hz", loc="left", fontsize=10)
+        ax.set_title(f"slow rate {low_hz} Hz", loc="left", fontsize=10)
         ax.grid(visible=False, axis="x")
     axes[0].set_ylabel("RMS error while moving [% of peak]")
     shown = [kind for kind in KINDS if any(r["kind"] == kind for r in rows)]
@@ -190,7 +190,7 @@ def _draw_errors(figure: Figure, rows: list[Row]) -> None:
 
 
 def _draw_forces(figure: Figure, outcome: CaseOutcome) -> None:
-    """Force of each kind on the reference's, and their errors, at the higher low rate."""
+    """Force of each kind on the reference's, and their errors, at the higher slow rate."""
     top, bottom = figure.subplots(2, 1, sharex=True)
     low_hz = max(hz for _, hz in outcome.forces)
     exact = outcome.reference
@@ -214,7 +214,7 @@ def _draw_forces(figure: Figure, outcome: CaseOutcome) -> None:
     )
     top.set_ylim(0, 1.6 * peak)
     top.set_ylabel("constraint sum [N]")
-    top.set_title(f"{outcome.case.name}, low rate {low_hz} Hz", loc="left", fontsize=10)
+    top.set_title(f"{outcome.case.name}, slow rate {low_hz} Hz", loc="left", fontsize=10)
     top.legend(frameon=False, fontsize=8.5)
     bottom.set_yscale("log")
     bottom.set_ylim(1e-3, 300)

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 REST, LENGTH = (0.4, 0.0, 0.0), 0.4
 KINDS = ("krylov", "paper")
 MEASURES = ("asymmetry", "imbalance", "apart")
-SEEN = {"krylov": "low-rate beam's end as the servo sees it", "paper": "proxy"}
+SEEN = {"krylov": "slow-rate beam's end as the servo sees it", "paper": "proxy"}
 PAPER = "003, section V: symmetric deformations"
 FIGURE = "003, figure 2: shapes on each other"
 
@@ -62,18 +62,18 @@ class BeamPose:
     kind: str
     target: Floats
     low: Floats
-    """Frames of the low-rate beam [m], (n, 3)."""
+    """Frames of the slow-rate beam [m], (n, 3)."""
     high: Floats
     other: Floats
     """The proxy's frames, or for krylov the servo's picture of the low beam's end, (k, 3)."""
     clamp: Floats
-    """Force of the low-rate beam on its clamp [N]."""
+    """Force of the slow-rate beam on its clamp [N]."""
     hand: Floats
     """Force of the tool on the hand [N]."""
 
     @property
     def deflection(self) -> float:
-        """Largest deflection of the low-rate beam [m]."""
+        """Largest deflection of the slow-rate beam [m]."""
         return float(np.linalg.norm(self._low_bend(), axis=1).max())
 
     def _low_bend(self) -> Floats:
@@ -125,7 +125,7 @@ def _settle(kind: str, target: Floats) -> BeamPose:
         if isinstance(low, Paper):
             other = low.proxy.held.tool.x.copy()
         else:
-            # the servo sees of the low-rate beam the point it is welded to
+            # the servo sees of the slow-rate beam the point it is welded to
             high = run.lock.high
             other = high.link.points.x[high.engine.at[0, 1]][None].copy()
         return BeamPose(
@@ -316,6 +316,6 @@ def _pluck(out: Path) -> list[Claim]:
         close_to("the same against that mode under backward Euler", found, discrete, 2.0, "Hz", euler),
         close_to("decay of the ringing", found_decay, decay, 10.0, "1/s", euler),
         at_least(
-            "ringing over what the low loop can show", found / nyquist, 1.0, "x", "003, V: half of 50 Hz"
+            "ringing over what the slow loop can show", found / nyquist, 1.0, "x", "003, V: half of 50 Hz"
         ),
     ]

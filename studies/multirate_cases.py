@@ -13,7 +13,7 @@ from palpo.studies.force_errors import Floats
 KINDS = ("krylov", "extrapolated", "paper")
 LOW_HZ = (50, 20)
 LATE = tuple(np.random.default_rng(0).uniform(1.5, 5.0, 64).tolist())
-"""Low periods that each low step takes where the machine is late."""
+"""Slow periods that each slow step takes where the machine is late."""
 A_LITTLE = tuple(np.random.default_rng(1).uniform(1.0, 2.0, 64).tolist())
 """The same where it is late by no more than a period."""
 LATENESS = {"punctual": (1.0,), "frames up to 2 periods late": A_LITTLE, "frames 1.5 to 5 periods late": LATE}
@@ -38,7 +38,7 @@ needle jumps out of its dent, some milliseconds earlier or later."""
 FEWER = (72, 48, 24)
 """Columns of the slide beside those of the scene."""
 AFTER_LANDING = {50: 5.0, 200: 1.5}
-"""Largest RMS error of krylov after a landing, per cent of the peak, by low rate [Hz]."""
+"""Largest RMS error of krylov after a landing, per cent of the peak, by slow rate [Hz]."""
 
 
 @dataclass(frozen=True)

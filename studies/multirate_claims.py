@@ -17,7 +17,7 @@ from palpo.studies.rows import Row
 LIMIT = {"probe": 0.5, "beams": 2.0, "wire": 2.0, "needle": 2.0}
 """Largest RMS error of krylov while moving, per cent of the peak, over all masses and speeds."""
 OWN_PATH = {50: 0.5, 20: 1.0}
-"""The same on own paths and the slide, up to EVENTS or SLIDE_LANDS, punctual, by low rate [Hz]."""
+"""The same on own paths and the slide, up to EVENTS or SLIDE_LANDS, punctual, by slow rate [Hz]."""
 OWN_PATH_LATE = 1.0
 """The same on the scenes' own paths where frames are up to 2 periods late."""
 NOT_REACHED = {

@@ -1,6 +1,6 @@
 """The paper's second experiment: a cylinder on a plane, pulled, lifted, hung and dropped by a wire (003, V).
 
-An independent query, which shares nothing with the contact code, measures at every low step how far the
+An independent query, which shares nothing with the contact code, measures at every slow step how far the
 surfaces are apart: the cylinder's whole surface against the wire's segments and against the plane.
 """
 
@@ -105,7 +105,7 @@ class WireSurfaces:
         self.radius = float(self.run.spec.tool_body.geometry.radius)  # type: ignore[union-attr]
 
     def measure(self, phase: str) -> Row:
-        """Gaps at the instant that the low-rate bodies have reached; negative inside."""
+        """Gaps at the instant that the slow-rate bodies have reached; negative inside."""
         run, low = self.run, self.run.lock.low
         x = run.lock.scene.members[0].body.x
         wire = run.trace["tool"][max(low.tick, 1) - 1]
@@ -315,7 +315,7 @@ def _vibration(out: Path, quick: bool) -> list[Claim]:
     pad = 1 << 14
     ratio_hz = 0.5 / (h * ratio)
     ring = sosfiltfilt(butter(2, ratio_hz, "high", fs=1.0 / h, output="sos"), bend, axis=0)
-    # the pendulum's swing is below what 50 Hz shows; what the low rate sees of the rest is its own samples
+    # the pendulum's swing is below what 50 Hz shows; what the slow rate sees of the rest is its own samples
     high_f, low_f = np.fft.rfftfreq(pad, h), np.fft.rfftfreq(pad, h * ratio)
     shapes["high"] = np.abs(np.fft.rfft(ring, pad)) * h
     shapes["low"] = np.abs(np.fft.rfft(bend[::ratio] - bend[-1], pad)) * h * ratio

@@ -1,4 +1,4 @@
-"""A scene led along a path in lock-step, with what the low-rate loop did beside what the servo did."""
+"""A scene led along a path in lock-step, with what the slow-rate loop did beside what the servo did."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -42,14 +42,14 @@ class SceneDrive:
     kind: str = "krylov"
     latency: str = "period"
     durations: Sequence[float] = (1.0,)
-    """Low periods that each low step takes, in turn."""
+    """Slow periods that each slow step takes, in turn."""
     spec: SceneSpec = field(init=False)
     others: list[Floats] = field(init=False)
     """Paths of the hands after the first, which are the scene's own."""
     lock: LockStep = field(init=False)
     trace: dict[str, NDArray[Any]] = field(init=False, default_factory=dict)
     stopped: bool = field(init=False, default=False)
-    """The servo met a number that is not finite, or a low step broke down."""
+    """The servo met a number that is not finite, or a slow step broke down."""
     seconds: float = field(init=False, default=0.0)
     """Wall time of the ticks."""
 
@@ -75,7 +75,7 @@ class SceneDrive:
         return self.lock.tick
 
     def go(self, positions: Floats, watch: Watch | None = None) -> dict[str, NDArray[Any]]:
-        """Lead the target along positions (n, 3) [m]; `watch` is called after each low period.
+        """Lead the target along positions (n, 3) [m]; `watch` is called after each slow period.
 
         Returns the whole trace so far (see `LockStep.run`); it ends early where the run broke down.
         """
@@ -110,11 +110,11 @@ def drive(
 
 
 class Ledger:
-    """Impulse that the tool's constraints gave the low-rate bodies, as the low loop booked it, by period.
+    """Impulse that the tool's constraints gave the slow-rate bodies, as the slow loop booked it, by period.
 
     krylov: the servo's logged forces as they were integrated. paper and extrapolated: the forces of L6 over
-    the low period, without those of rows that touch low-rate bodies only. Where a scene has attachments the
-    tool acts on the low-rate bodies through them, so that only the attached points are counted.
+    the slow period, without those of rows that touch slow-rate bodies only. Where a scene has attachments the
+    tool acts on the slow-rate bodies through them, so that only the attached points are counted.
     """
 
     def __init__(self, run: SceneDrive) -> None:

@@ -1,4 +1,4 @@
-"""Both loops of a session in one thread, on a clock of its own: low steps of any duration."""
+"""Both loops of a session in one thread, on a clock of its own: slow steps of any duration."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,15 +13,15 @@ from palpo.haptics.reasons import RUNNING
 from palpo.physics.exchange.budget import Budget
 
 Duration = Callable[[float, Budget], float]
-"""Seconds that a low step takes, of the time [s] at which it begins and what it may cost."""
+"""Seconds that a slow step takes, of the time [s] at which it begins and what it may cost."""
 
 
 BEGUN = 0.4
-"""Share of a low step's time after which the forces are read that its frame contains."""
+"""Share of a slow step's time after which the forces are read that its frame contains."""
 
 
 class ScriptedTime:
-    """A session in which low steps take the time that a script says, while the servo's ticks go on.
+    """A session in which slow steps take the time that a script says, while the servo's ticks go on.
 
     The loop is the one of threads, `SlowLoop`, with this as its clock: the servo makes its ticks while it
     sleeps, and in both halves of each of its steps. budgets: what each step had; waited: ticks that waited.

@@ -50,7 +50,7 @@ NO_TRIANGLES = np.zeros((0, 3), np.int32)
 NO_EDGES = np.zeros((0, 2), np.int32)
 
 LARGE = 2500
-"""Nodes from which a body is solved by multigrid: a low step then costs half of what it does with factors,
+"""Nodes from which a body is solved by multigrid: a slow step then costs half of what it does with factors,
 which are cheaper only well below a thousand (`palpo bench large-body`)."""
 
 Moving = SoftBody | chain_body.BeamBody | chain_body.RigidBody | QuasistaticTool

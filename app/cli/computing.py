@@ -12,13 +12,17 @@ from palpo.app.cli.refusal import FAILED, Refusal, check_file, check_folder, cho
 
 def add_computing(commands: Any) -> None:
     """The commands and their options."""
-    study = commands.add_parser("study", help="recompute a paper's table or figure")
-    study.add_argument("name", nargs="?", metavar="NAME", help="without it, list the studies")
-    study.add_argument("--out", type=Path, metavar="DIR", help="default: out/study-NAME")
-    study.add_argument("--quick", action="store_true", help="coarser and shorter")
+    study = commands.add_parser("study", help="recompute a table or figure of a paper")
+    study.add_argument("name", nargs="?", metavar="NAME", help="name of a study (default: list them)")
+    study.add_argument("--out", type=Path, metavar="DIR", help="folder for the results (out/study-NAME)")
+    study.add_argument("--quick", action="store_true", help="use coarser meshes and shorter runs")
     study.set_defaults(command=_study)
 
-    add_lift(commands.add_parser("lift", help="what a suction cup holds of a load, and its law for others"))
+    add_lift(
+        commands.add_parser(
+            "lift", help="find what a suction cup can hold; export its law to other simulators"
+        )
+    )
 
     solve = commands.add_parser("solve", help="solve a contact problem from a file")
     solve.add_argument("file", type=Path, metavar="FILE",
@@ -46,55 +50,69 @@ def add_computing(commands: Any) -> None:
                        " (default: out/profile)")  # fmt: skip
     solve.set_defaults(command=_solve)
 
-    sweep = commands.add_parser("sweep", help="run a scene over a grid of its keys, on several processes")
+    sweep = commands.add_parser("sweep", help="run a scene for many values of its keys, in parallel")
     sweep.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
     sweep.add_argument("--param", action="append", required=True, metavar="KEY=A:B:N", dest="params",
-                       help="N values from A to B, or a,b,c; may be repeated")  # fmt: skip
+                       help="values of a key: N from A to B, or a,b,c; may be repeated")  # fmt: skip
     sweep.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
-                       help="change a key of the scene in all runs; may be repeated")  # fmt: skip
+                       help="set a key of the scene in all runs; may be repeated")  # fmt: skip
     sweep.add_argument("--device", default="mock", help="mock or replay:FILE")
-    sweep.add_argument("--duration", type=float, metavar="S", help="seconds of each run")
+    sweep.add_argument("--duration", type=float, metavar="S", help="length of each run in seconds")
     where = sweep.add_mutually_exclusive_group()
-    where.add_argument("--jobs", type=int, default=1, metavar="N", help="processes on this machine (1)")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler, such as tcp://host:8786")
+    where.add_argument(
+        "--jobs", type=int, default=1, metavar="N", help="number of processes on this computer (1)"
+    )
+    where.add_argument(
+        "--scheduler", metavar="ADDRESS", help="address of a Dask scheduler, such as tcp://host:8786"
+    )
     sweep.add_argument("--out", type=Path, metavar="FILE",
-                       help="the table, .parquet or .csv (default: out/sweep-SCENE.parquet)")  # fmt: skip
+                       help="table of results, .parquet or .csv (out/sweep-SCENE.parquet)")  # fmt: skip
     sweep.set_defaults(command=_sweep)
 
-    snap = commands.add_parser("snap", help="design a snap connector: forces, loads, sweeps, yield")
+    snap = commands.add_parser("snap", help="design a snap connector: forces, strains, tolerances")
     snap.add_argument("scene", metavar="SCENE", nargs="+",
-                      help="a snap scene, of a generator or of files; several are compared")  # fmt: skip
+                      help="a snap scene; several are compared")  # fmt: skip
     snap.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                       help="change a key of the scene; may be repeated")  # fmt: skip
     snap.add_argument("--param", action="append", default=[], metavar="KEY=A:B:N", dest="params",
-                      help="N values from A to B, or a,b,c: curves for one, maps for two")  # fmt: skip
+                      help="values of a key, N from A to B, or a,b,c; two keys make a map")  # fmt: skip
     snap.add_argument("--tolerance", action="append", default=[], metavar="KEY=W", dest="tolerances",
-                      help="a key in which parts differ, by three deviations or 10%%")  # fmt: skip
-    snap.add_argument("--runs", type=int, default=100, metavar="N", help="parts that are drawn (100)")
-    snap.add_argument("--seed", type=int, default=0, metavar="N", help="of the parts (0)")
-    snap.add_argument("--back", type=float, metavar="M", help="how far it is pulled back [m]")
+                      help="a key that varies between parts, by 3 standard deviations or 10%%")  # fmt: skip
+    snap.add_argument("--runs", type=int, default=100, metavar="N", help="number of random parts (100)")
+    snap.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the random parts (0)")
+    snap.add_argument("--back", type=float, metavar="M", help="how far the plug is pulled back [m]")
     for name, unit in (("insertion-below", "N"), ("retention-above", "N"), ("strain-below", "X"),
                        ("stress-below", "PA")):  # fmt: skip
-        snap.add_argument(f"--{name}", type=float, metavar=unit, help="a limit that parts must keep to")
-    snap.add_argument("--out", type=Path, metavar="DIR", help="page, pictures, tables (out/design-SCENE)")
+        snap.add_argument(f"--{name}", type=float, metavar=unit, help="a limit that a good part keeps")
+    snap.add_argument(
+        "--out", type=Path, metavar="DIR", help="folder for page, pictures and tables (out/design-SCENE)"
+    )
     snap.add_argument("--export", type=Path, metavar="DIR",
-                      help="only write the scene's parts as STL, and a scene that reads them")  # fmt: skip
+                      help="only write the parts as STL files, with a scene that reads them")  # fmt: skip
     snap.set_defaults(command=_snap)
 
-    identify = commands.add_parser("identify", help="modulus and friction of a connector from a measurement")
-    identify.add_argument("scene", metavar="SCENE", help="a snap scene of the connector that was measured")
+    identify = commands.add_parser(
+        "identify", help="find modulus and friction of a connector from a measured force"
+    )
+    identify.add_argument("scene", metavar="SCENE", help="a snap scene of the measured connector")
     identify.add_argument("--measured", type=Path, required=True, metavar="FILE",
-                          help="CSV of one insertion: columns travel_m, or time_s, and force_N")  # fmt: skip
-    identify.add_argument("--speed", type=float, metavar="V", help="of the push, for time_s [m/s]")
-    identify.add_argument("--beside", metavar="SCENE", help="the same connector on another mesh")
+                          help="CSV of one insertion: columns travel_m (or time_s) and force_N")  # fmt: skip
+    identify.add_argument(
+        "--speed", type=float, metavar="V", help="speed of the push, if the file has time_s [m/s]"
+    )
+    identify.add_argument(
+        "--beside", metavar="SCENE", help="the same connector on another mesh, to estimate the mesh error"
+    )
     identify.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                           help="change a key of the scene; may be repeated")  # fmt: skip
     identify.set_defaults(command=_identify)
 
-    bench = commands.add_parser("bench", help="time whole steps")
-    bench.add_argument("name", nargs="?", metavar="NAME", help="without it, all benchmarks")
-    bench.add_argument("--duration", type=float, metavar="S", help="seconds, of the soak")
-    bench.add_argument("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    bench = commands.add_parser("bench", help="measure how long steps take")
+    bench.add_argument("name", nargs="?", metavar="NAME", help="name of a benchmark (default: all)")
+    bench.add_argument(
+        "--duration", type=float, metavar="S", help="length of the benchmark `soak` in seconds"
+    )
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     bench.set_defaults(command=_bench)
 
 
@@ -182,7 +200,7 @@ def _snap(options: argparse.Namespace) -> int:
     print(f"socket: {about_mesh(found.travel)}")
     if share is not None:
         print(said(share, len(found.parts)))
-    print(f"the page is {page}")
+    print(f"wrote {page}")
     return 0
 
 
@@ -211,7 +229,9 @@ def _bench(options: argparse.Namespace) -> int:
     asked: dict[str, float] = {}
     if options.duration is not None:
         if options.name != "soak" or not options.duration > 0.0:
-            raise Refusal(f"--duration {options.duration:g}: only the soak takes a time, a positive one")
+            raise Refusal(
+                f"--duration {options.duration:g}: only `palpo bench soak` takes a duration, above 0"
+            )
         asked["duration"] = options.duration
     progress, results = Progress(), {}
     for name, bench in chosen.items():

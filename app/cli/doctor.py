@@ -109,7 +109,7 @@ def print_devices() -> int:
         ok, words = _answer(partial(_tried, question)) if question else (True, "")
         table.add_row(name, _mark(ok), escape(f"{line} ({words})" if words else line))
     console.print(table)
-    console.print("The simulated hand holds one of (device.model in a scene):")
+    console.print("Models of the simulated device (device.model in a scene):")
     for key, spec in MODELS.items():
         console.print(
             f"  {key:<16} {spec.name}: {spec.max_force:g} N, resolution {1e3 * spec.resolution:g} mm, "
@@ -127,7 +127,7 @@ def _answer(ask: Callable[[], Answer]) -> Answer:
     try:
         ok, words = ask()
     except Exception as error:
-        ok, words = False, f"could not be asked: {str(error) or type(error).__name__}"
+        ok, words = False, f"could not be checked: {str(error) or type(error).__name__}"
     return ok, " ".join(words.split())
 
 
@@ -143,7 +143,7 @@ def _tried(code: str) -> Answer:
             timeout=PATIENCE,
         )
     except subprocess.TimeoutExpired:
-        return False, f"no answer within {PATIENCE:g} s; look at the driver"
+        return False, f"no answer within {PATIENCE:g} s; check the driver"
     if done.returncode < 0:
         return False, f"the driver crashed ({signal.Signals(-done.returncode).name}); update or reinstall it"
     said = [line for line in (done.stderr + "\n" + done.stdout).splitlines() if line.strip()]
@@ -156,8 +156,8 @@ def _tried(code: str) -> Answer:
 def _cores() -> Answer:
     n = cores()
     if n >= 2:
-        return True, f"{n}; the servo and the slow loop each have one"
-    return False, "the servo and the slow loop share one; give the machine two, or expect late frames"
+        return True, f"{n}; the servo and the slow loop have one each"
+    return False, "the servo and the slow loop share one; forces will be less exact"
 
 
 def _clock() -> Answer:
@@ -166,10 +166,10 @@ def _clock() -> Answer:
     found = servo_baseline(500)
     late = found["clock_baseline_us"]
     assert isinstance(late, dict)
-    words = f"late by {late['p50']:.0f} µs at the median, {late['p99']:.0f} µs at p99; {found['scheduler']}"
+    words = f"late by {late['p50']:.0f} µs (median), {late['p99']:.0f} µs (p99); {found['scheduler']}"
     if late["p99"] < 1000.0:
         return True, words
-    return False, f"{words}; end other programs, or grant real-time scheduling (next line)"
+    return False, f"{words}; close other programs, or allow real-time scheduling (next line)"
 
 
 def _realtime() -> Answer:
@@ -184,8 +184,8 @@ def _realtime() -> Answer:
 def _cache() -> Answer:
     folder = cache_home()
     if folder is None:
-        return False, "compiled code can be kept nowhere; set NUMBA_CACHE_DIR to a folder that you may write"
-    return True, f"compiled code is kept in {folder}"
+        return False, "no folder for compiled code can be written; set NUMBA_CACHE_DIR to one"
+    return True, f"{folder}"
 
 
 def _compiled() -> Answer:
@@ -193,16 +193,16 @@ def _compiled() -> Answer:
 
     folder = servo_loop.stats.cache_path
     if folder and any(Path(folder).glob("servo_loop-*.nbc")):
-        return True, "the servo is compiled; a start takes seconds"
+        return True, "ready; a run starts within seconds"
     return (
         False,
-        "the servo is not compiled yet; the first start takes minutes, the next ones seconds",
+        "not compiled yet; the first start takes minutes (or run palpo compile)",
     )
 
 
 def _pictures() -> Answer:
     ok, words = _tried(EGL)
-    return ok, f"offscreen through EGL, {words}; reports get pictures" if ok else words
+    return ok, f"{words}; reports have pictures" if ok else words
 
 
 def _window() -> Answer:
@@ -235,10 +235,10 @@ def _recordings() -> Answer:
             file.swmr_mode = True
     except OSError as error:
         return False, (
-            f"{here} takes no HDF5 file ({error}); record elsewhere, or, on a network drive, set "
+            f"{here} cannot hold an HDF5 file ({error}); record elsewhere; on a network drive, set "
             "HDF5_USE_FILE_LOCKING=FALSE"
         )
-    return True, f"HDF5 {h5py.version.hdf5_version}; the present folder can be written"
+    return True, f"HDF5 {h5py.version.hdf5_version}; this folder can be written"
 
 
 def _log() -> Answer:
@@ -249,14 +249,14 @@ def _log() -> Answer:
             pass
     except OSError as error:
         return False, f"{path} cannot be written ({error.strerror}); set XDG_STATE_HOME to a folder of yours"
-    return True, f"{path}, {LARGEST // 1_000_000} MB, and {KEPT} older ones"
+    return True, f"{path}, at most {LARGEST // 1_000_000} MB, and {KEPT} older files"
 
 
 ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
     ("cores", False, _cores),
     ("clock at 1 kHz", True, _clock),
     ("real-time scheduling", False, _realtime),
-    ("cache of compiled code", False, _cache),
+    ("cache for compiled code", False, _cache),
     ("compiled code", False, _compiled),
     ("pictures", False, _pictures),
     ("window", False, _window),

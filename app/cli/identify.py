@@ -106,7 +106,7 @@ def print_identified(told: Identified) -> None:
         ("compliance of base and sensor", found.compliance, "mm/kN", 1e6),
         ("travel where the scene's is zero", found.offset, "mm", 1e3),
     ):
-        value = f"{scale * one.value:.4g} {unit}".strip() if one.told else "cannot be told from these data"
+        value = f"{scale * one.value:.4g} {unit}".strip() if one.told else "cannot be found from these data"
         table.add_row(name, value, f"{scale * one.error:.2g}" if one.told else "")
     console = Console(highlight=False)
     console.print(table)
@@ -119,4 +119,4 @@ def print_identified(told: Identified) -> None:
     if lacking:
         console.print(f"the measurement has no {', no '.join(lacking)}, which tell modulus from friction")
     if told.meshes == 1:
-        console.print("what the mesh errs by is not in these errors; a second scene, --beside, tells it")
+        console.print("errors of the mesh are not included; --beside SCENE estimates them")

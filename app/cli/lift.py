@@ -13,14 +13,17 @@ ROUGHNESSES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5)
 
 def add_lift(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("cup", metavar="CUP", help="one of the thesis's: small, large, round, S10, ...")
-    parser.add_argument("partner", metavar="PARTNER", help="plane, or cylinder:MM with its diameter")
+    parser.add_argument("cup", metavar="CUP", help="a cup of the thesis: small, large, round, S10, ...")
+    parser.add_argument(
+        "partner", metavar="PARTNER", help="what it is pressed on: plane, or cylinder:MM (diameter)"
+    )
     for name, default, help_ in (
-        ("mass", 50.0, "of the load [g]"), ("push", 1.0, "of the cup on it [mm]"), ("mu", 0.6, "friction"),
-        ("tilt", 0.0, "of the cup's axis from the vertical [degrees]"),
-        ("offset", 0.0, "of the centre of mass from the axis [mm]"),
-        ("below", 0.0, "of the centre of mass under the rim [mm]"),
-        ("rms", 1.0, "roughness of the partner [um]"), ("seconds", 10.0, "for which it is to hold"),
+        ("mass", 50.0, "mass of the load [g]"), ("push", 1.0, "how far the cup is pressed on [mm]"),
+        ("mu", 0.6, "friction"),
+        ("tilt", 0.0, "angle of the cup's axis from the vertical [degrees]"),
+        ("offset", 0.0, "distance of the centre of mass from the axis [mm]"),
+        ("below", 0.0, "depth of the centre of mass under the rim [mm]"),
+        ("rms", 1.0, "roughness of the surface, rms [um]"), ("seconds", 10.0, "how long it has to hold"),
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=float, default=default, help=f"{help_}; default {default:g}")
     parser.add_argument("--out", type=Path, metavar="DIR", help="default: out/lift-CUP")
@@ -56,7 +59,7 @@ def lift(options: argparse.Namespace) -> int:
         raise Refusal("--offset and --below: give finite lengths")
     out = options.out or Path("out") / f"lift-{options.cup}"
     check_folder(out, "--out")
-    with Progress().stage("pulling the cup off a wall"):
+    with Progress().stage("simulating the cup as it is pulled off"):
         from palpo.app.report.lift_page import write_lift
         from palpo.physics.suction.reduced_cup import HeldLoad, margins, reduce_cup
 

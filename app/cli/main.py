@@ -44,28 +44,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="palpo", description="Feel deformable bodies: a stiff tool at 1 kHz, soft bodies at 50 Hz."
+        prog="palpo",
+        description="Feel simulated soft objects through a haptic device or a mouse.",
     )
     parser.add_argument("--version", action="version", version=f"palpo {__version__}")
     parser.set_defaults(command=_launch, headless=False, lock_step=False)
     add_camera(parser)
     commands = parser.add_subparsers(
-        title="commands", metavar="COMMAND", description="without one: choose a scene in a window"
+        title="commands", metavar="COMMAND", description="without a command: choose a scene in a window"
     )
     add_running(commands)
-    scenes = commands.add_parser("scenes", help="list the scenes that come with the program")
+    scenes = commands.add_parser("scenes", help="list the scenes that come with Palpo")
     scenes.add_argument("--schema", action="store_true", help="print the JSON schema of a scene file")
     scenes.set_defaults(command=_scenes)
 
-    ahead = commands.add_parser("compile", help="compile now what a first start would compile")
-    ahead.add_argument("system", nargs="*", metavar="SYSTEM", help="multirate, hapco, snap or suction; all")
+    ahead = commands.add_parser(
+        "compile", help="compile everything now, so that the first run starts at once"
+    )
+    ahead.add_argument(
+        "system", nargs="*", metavar="SYSTEM", help="multirate, hapco, snap or suction (default: all)"
+    )
     ahead.set_defaults(command=_compile)
 
-    commands.add_parser("devices", help="list the devices").set_defaults(command=_devices)
+    commands.add_parser("devices", help="list the devices and say which can be used").set_defaults(
+        command=_devices
+    )
 
-    doctor = commands.add_parser("doctor", help="say what this machine can do, and what to do about the rest")
-    doctor.add_argument("--device", metavar="DEVICE", help="examine this device, step by step")
-    doctor.add_argument("--json", type=Path, metavar="FILE", help="write the findings to this file")
+    doctor = commands.add_parser("doctor", help="check this machine, and say how to fix what is missing")
+    doctor.add_argument("--device", metavar="DEVICE", help="check this device step by step")
+    doctor.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     doctor.set_defaults(command=_doctor)
 
     add_computing(commands)

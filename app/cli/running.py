@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DEMO, DEMO_REPORT = "wire", Path("out") / "demo"
 SHOWN, LENT = 8.0, 60.0
 """Seconds of the demo in which a simulated hand shows it, and in which the user has the tool after that."""
-LOADING = "loading; the first time, compiling the servo"
+LOADING = "loading; the first time, compiling"
 
 
 def add_running(commands: Any) -> None:
@@ -28,69 +28,89 @@ def add_running(commands: Any) -> None:
     run = commands.add_parser("run", help="run a scene")
     run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
     run.add_argument("--device", action="append",
-                     help="auto, or one of those that `palpo devices` lists; once for each hand")  # fmt: skip
-    run.add_argument("--device-name", metavar="NAME", help="which one, where there are several")
-    run.add_argument("--unit", choices=("m", "mm"), default="m", help="of a foreign trajectory's positions")
-    run.add_argument("--replay-scale", type=float, default=1.0, help="factor on a trajectory's lengths")
-    run.add_argument("--headless", action="store_true", help="without a window")
-    run.add_argument("--duration", type=float, metavar="S", help="seconds; without it, as long as the path")
-    run.add_argument("--record", type=Path, metavar="FILE", help="write all servo rows to this HDF5 file")
+                     help="auto, or a name that `palpo devices` lists; repeat it for each hand")  # fmt: skip
+    run.add_argument("--device-name", metavar="NAME", help="which device, if there are several of a kind")
+    run.add_argument(
+        "--unit", choices=("m", "mm"), default="m", help="unit of the positions in a trajectory file (m)"
+    )
+    run.add_argument(
+        "--replay-scale", type=float, default=1.0, help="scale the lengths in a trajectory file (1)"
+    )
+    run.add_argument("--headless", action="store_true", help="open no window")
+    run.add_argument(
+        "--duration",
+        type=float,
+        metavar="S",
+        help="length of the run in seconds (default: the scene's own path)",
+    )
+    run.add_argument("--record", type=Path, metavar="FILE", help="record every tick in this HDF5 file")
     run.add_argument("--ghost", type=Path, metavar="RECORDING",
-                     help="show the tool of a recorded run beside the live one, in a window")  # fmt: skip
+                     help="also show the tool of a recorded run, in a window")  # fmt: skip
     run.add_argument("--export", type=Path, metavar="FILE",
                      help="write the last tick's contact problem to this FCLIB file (.h5)")  # fmt: skip
     run.add_argument("--export-at", type=float, metavar="S",
-                     help="the problem at this time instead, with --lock-step")  # fmt: skip
+                     help="export the problem at this time instead; needs --lock-step")  # fmt: skip
     run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
                      help="change a key of the scene, such as rates.low_hz=25; may be repeated")  # fmt: skip
-    run.add_argument("--lock-step", action="store_true", help="both rates in one thread, without a clock")
-    run.add_argument("--interface", help="krylov, paper, extrapolated, or monolithic with --lock-step")
+    run.add_argument(
+        "--lock-step", action="store_true", help="compute in one thread without a clock: exactly repeatable"
+    )
+    run.add_argument(
+        "--interface",
+        help="how the rates are joined: krylov, paper, extrapolated; monolithic with --lock-step",
+    )
     _outputs(run)
     add_camera(run)
     run.set_defaults(command=_run)
 
     demo = commands.add_parser(
-        "demo", help="show the wire and lend you its end, in a window; without a screen, as a report"
+        "demo", help="show the wire, then let you move it; without a screen, write a report"
     )
-    demo.add_argument("--headless", action="store_true", help="without a window")
+    demo.add_argument("--headless", action="store_true", help="open no window")
     demo.add_argument("--duration", type=float, default=SHOWN, metavar="S",
-                      help=f"seconds that the simulated hand shows it ({SHOWN:g})")  # fmt: skip
+                      help=f"seconds that the simulated hand plays ({SHOWN:g})")  # fmt: skip
     _outputs(demo)
     demo.set_defaults(command=_demo, lock_step=False, report=DEMO_REPORT)
 
-    replay = commands.add_parser("replay", help="repeat a recording and compare with it")
+    replay = commands.add_parser("replay", help="repeat a recorded run and compare the forces")
     replay.add_argument("file", type=Path, metavar="FILE")
-    replay.add_argument("--scene", metavar="SCENE", help="another scene under the recorded hand")
-    replay.add_argument("--window", action="store_true", help="show it in a window, with a timeline")
+    replay.add_argument("--scene", metavar="SCENE", help="lead another scene with the recorded hand")
+    replay.add_argument(
+        "--window", action="store_true", help="show the recording in a window with a timeline"
+    )
     replay.add_argument("--ghost", type=Path, metavar="RECORDING",
-                        help="with --window: the tool of another recording beside it")  # fmt: skip
+                        help="with --window: also show the tool of another recording")  # fmt: skip
     _outputs(replay)
     add_camera(replay)
     replay.set_defaults(command=_replay)
 
     film = commands.add_parser("film", help="draw a recording as a film, MP4 or GIF")
-    film.add_argument("file", type=Path, metavar="RECORDING", help="what `palpo run --record` wrote")
-    film.add_argument("--out", type=Path, metavar="FILE", help="ends in .mp4 or .gif (RECORDING.mp4)")
-    film.add_argument("--fps", type=float, metavar="N", help="pictures a second (30, a GIF 15)")
-    film.add_argument("--size", type=_pixels, metavar="WxH", help="pixels (1280x720, a GIF 640x360)")
+    film.add_argument("file", type=Path, metavar="RECORDING", help="a file that `palpo run --record` wrote")
+    film.add_argument(
+        "--out", type=Path, metavar="FILE", help="name of the film, .mp4 or .gif (RECORDING.mp4)"
+    )
+    film.add_argument("--fps", type=float, metavar="N", help="pictures per second (30; GIF: 15)")
+    film.add_argument("--size", type=_pixels, metavar="WxH", help="size in pixels (1280x720; GIF: 640x360)")
     film.add_argument("--speed", type=float, default=1.0, metavar="X",
-                      help="seconds of the scene in one of the film; 0.1 is slow motion (1)")  # fmt: skip
+                      help="speed of the film; 0.1 is ten times slower (1)")  # fmt: skip
     film.set_defaults(command=_film)
 
-    hand = commands.add_parser("hand", help="touch, with a device of this machine, a scene on another one")
+    hand = commands.add_parser("hand", help="use a device on this computer to touch a scene on another one")
     hand.add_argument(
-        "place", metavar="HOST:PORT", help="where palpo run SCENE --device remote:HOST:PORT waits"
+        "place",
+        metavar="HOST:PORT",
+        help="address of the computer that runs `palpo run SCENE --device remote:PORT`",
     )
-    hand.add_argument("--device", default="auto", help="auto, or one of those that `palpo devices` lists")
-    hand.add_argument("--device-name", metavar="NAME", help="which one, where there are several")
-    hand.add_argument("--duration", type=float, metavar="S", help="end after so many seconds")
+    hand.add_argument("--device", default="auto", help="auto, or a name that `palpo devices` lists")
+    hand.add_argument("--device-name", metavar="NAME", help="which device, if there are several of a kind")
+    hand.add_argument("--duration", type=float, metavar="S", help="stop after this many seconds")
     hand.set_defaults(command=_hand)
 
 
 def add_camera(command: argparse.ArgumentParser) -> None:
     """The option that names what turns the view of a window."""
     command.add_argument("--camera", metavar="DEVICE", default=argparse.SUPPRESS,
-                         help="spacemouse or gamepad: it turns the view of the window")  # fmt: skip
+                         help="device that turns the view: spacemouse or gamepad")  # fmt: skip
 
 
 def _knob(options: argparse.Namespace) -> ViewKnob | None:
@@ -104,7 +124,12 @@ def _knob(options: argparse.Namespace) -> ViewKnob | None:
 
 
 def _outputs(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--report", type=Path, metavar="DIR", help="write an HTML page and its pictures")
+    command.add_argument(
+        "--report",
+        type=Path,
+        metavar="DIR",
+        help="write a report into this folder: an HTML page with pictures",
+    )
     command.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
 
 
@@ -161,7 +186,7 @@ def _run(options: argparse.Namespace) -> int:
     )
     operator = _operator(options, progress)
     if operator is None and options.ghost is not None:
-        raise Refusal(f"--ghost {options.ghost}: there is no window to show a recorded tool in")
+        raise Refusal(f"--ghost {options.ghost}: a recorded tool is shown in a window, and there is none")
     if operator is None:
         done = session.run(wanted, progress)
     else:
@@ -194,10 +219,14 @@ def _demo(options: argparse.Namespace) -> int:
 def _operator(options: argparse.Namespace, progress: Progress) -> Operator | None:
     """Somebody at a window, or None, with the reason said."""
     if options.headless or options.lock_step:
-        progress.say("headless, as asked" if options.headless else "headless: lock-step has no clock")
+        progress.say(
+            "no window, because of --headless"
+            if options.headless
+            else "no window, because --lock-step has no clock"
+        )
         return None
     if sys.platform == "linux" and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        progress.say("there is no display, so this run is headless")
+        progress.say("no window, because there is no display")
         return None
     from palpo.render.gl import RenderUnavailable
 
@@ -206,7 +235,7 @@ def _operator(options: argparse.Namespace, progress: Progress) -> Operator | Non
 
         return Operator(progress, _knob(options))
     except RenderUnavailable as missing:
-        progress.say(f"headless: {missing}")
+        progress.say(f"no window: {missing}")
         return None
 
 
@@ -216,7 +245,7 @@ def _replay(options: argparse.Namespace) -> int:
     if options.window:
         return _view(options, progress)
     if options.ghost is not None:
-        raise Refusal(f"--ghost {options.ghost}: give --window, too, to see it in")
+        raise Refusal(f"--ghost {options.ghost}: add --window to see it")
     with progress.stage(LOADING):
         from palpo.app.runtime.replay import replay
     done = replay(options.file, options.scene, progress)
@@ -227,7 +256,9 @@ def _replay(options: argparse.Namespace) -> int:
 def _view(options: argparse.Namespace, progress: Progress) -> int:
     """A recording in a window; Refusal where there can be none, as it was asked for."""
     if options.scene is not None:
-        raise Refusal(f"--window with --scene {options.scene}: a window shows a recording as it was")
+        raise Refusal(
+            f"--window with --scene {options.scene}: a window shows the recorded scene; leave --scene out"
+        )
     with progress.stage(LOADING):
         from palpo.app.runtime.viewer import Viewer
     with Viewer(options.file, progress, options.ghost, _knob(options)) as viewer:
@@ -241,7 +272,7 @@ def _film(options: argparse.Namespace) -> int:
     with progress.stage(LOADING):
         from palpo.app.report.film import film
     out = film(options.file, options.out, options.fps, options.size, options.speed, progress)
-    print(f"the film is {out}")
+    print(f"wrote {out}")
     return 0
 
 

@@ -50,10 +50,10 @@ def _times(result: Mapping[str, Any]) -> Table:
         table.add_column(name, justify="right")
     servo, slow = result["servo"], result["slow"]
     rows = [
-        ("servo late [µs]", servo.get("late_us") if result.get("driver") != "lock-step" else None),
-        ("bare clock late [µs]", result.get("clock_baseline_us")),
-        ("servo step [µs]", servo.get("step_us")),
-        ("slow step [ms]", slow.get("step_ms")),
+        ("tick late by [µs]", servo.get("late_us") if result.get("driver") != "lock-step" else None),
+        ("empty loop late by [µs]", result.get("clock_baseline_us")),
+        ("tick takes [µs]", servo.get("step_us")),
+        ("slow step takes [ms]", slow.get("step_ms")),
         *((f"  {name} [ms]", values) for name, values in slow.get("by_step_ms", {}).items()),
     ]
     for name, values in rows:
@@ -75,10 +75,10 @@ def _facts(result: Mapping[str, Any]) -> Table:
             (f"slow loop at {number(other['rate_hz'])} Hz", f"{number(other['steps'])} steps")
             for other in slow.get("others", ())
         ),
-        ("contacts, at most", number(slow["contacts_max"])),
-        ("force, at most [N]", f"{number(force['max_norm'])}, {number(force['max_norm_sent'])} sent"),
+        ("most contacts", number(slow["contacts_max"])),
+        ("largest force [N]", f"{number(force['max_norm'])}, {number(force['max_norm_sent'])} sent"),
         ("force at the end [N]", number(force["final"])),
-        ("mean of the last half second [N]", number(force["mean_last_half_second"])),
+        ("mean over the last 0.5 s [N]", number(force["mean_last_half_second"])),
         *_port(servo),
         ("deepest penetration [mm]", number(1e3 * result["penetration_m"]["max"])),
         ("mass [kg]", ", ".join(f"{body} {number(m)}" for body, m in result["mass_kg"].items())),
@@ -95,17 +95,17 @@ def _facts(result: Mapping[str, Any]) -> Table:
 def _port(servo: Mapping[str, Any]) -> list[tuple[str, str]]:
     """What went through the hand's port, and whether the map to the scene keeps its power."""
     energy, torque, place = servo["passivity"], servo["torque"], servo["workspace"]
-    power = "keeps power" if place["power_consistent"] else "does not keep power"
+    power = "keeps power" if place["power_consistent"] else "not passive"
     given = f"{number(1e3 * energy['energy_J'])}, at most {number(1e3 * energy['highest_J'])}"
     if energy["active_ticks"]:
         damped = number(1e3 * energy["dissipated_J"])
-        given += f"; the passivity controller took {damped} back in {energy['active_ticks']} ticks"
+        given += f"; damping took {damped} back in {energy['active_ticks']} ticks"
     missed = f"{number(torque['peak_Nm'])} N m at most, {number(1e3 * torque['unrendered_J'])} mJ of work"
     scales = f"lengths {number(place['scale'])}, forces {number(place['force_scale'])}: {power}"
     return [
         ("energy given to the hand [mJ]", given if energy["mode"] != "off" else "not observed"),
-        ("torque that the device lacks", missed),
-        ("from device to scene", scales),
+        ("torque not rendered", missed),
+        ("scale from device to scene", scales),
     ]
 
 
@@ -121,9 +121,9 @@ def _window(window: Mapping[str, Any] | None) -> list[tuple[str, str]]:
 def print_places(folder: Path) -> None:
     """Where a report's page, animation and pictures are."""
     console = console_for_people()
-    console.print("What was seen is kept:", style="bold")
+    console.print("Wrote:", style="bold")
     for name, pattern in (("page", "*.html"), ("animation", "*.gif"), ("pictures", "picture_*.png")):
         for path in sorted(folder.glob(pattern)):
             console.print(f"  {name:<11}{path}", soft_wrap=True)
     if not any(folder.glob("*.gif")):
-        console.print("No pictures could be drawn here; the page says why.")
+        console.print("No pictures: the page says why.")

@@ -168,7 +168,7 @@ def _finished(
         if future.status == "finished":
             yield i, future.result()
         else:
-            why = f"the run was given up: {future.exception()}"
+            why = f"the run failed: {future.exception()}"
             yield i, {**points[i], "exit_status": ERROR, "exit_reason": " ".join(why.split())}
 
 

@@ -13,7 +13,7 @@ from palpo.haptics.path import Table, TickPath, waypoints
 class SimulatedHand(Device):
     """It follows the scene's `device.path`."""
 
-    word, about = "mock", "a simulated Touch in a simulated hand that follows the scene's path"
+    word, about = "mock", "simulated Touch: a simulated hand follows the scene's path"
 
     @property
     def title(self) -> str:

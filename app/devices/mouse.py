@@ -13,7 +13,7 @@ from palpo.haptics.path import TickPath, upright
 class Mouse(Device):
     """It leads a simulated hand, so that a wall is felt as the tool that stays behind the pointer."""
 
-    word, about = "mouse", "the pointer in the window moves a simulated Touch in a simulated hand"
+    word, about = "mouse", "the mouse drags the tool in the window"
     taking = (
         "Take the tool",
         "drag with the left button: it follows the pointer",

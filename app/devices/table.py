@@ -38,9 +38,7 @@ def kind_of(named: str) -> type[Device]:
     kind = next((device for device in DEVICES if device.word == word), None)
     if kind is None or (argument and not kind.argument):
         known = ", ".join(offered())
-        raise HapticsError(
-            f"--device {named}: there is no such device in this version; choose one of {known}"
-        )
+        raise HapticsError(f"--device {named}: there is no such device; choose one of {known}")
     return kind
 
 

@@ -21,7 +21,7 @@ class TrajectoryDevice(Device):
 
     word, argument = "replay", "FILE"
     automatic = False
-    about = "a recording (.h5), or a table t x y z (CSV or whitespace columns)"
+    about = "recorded motion: a recording (.h5), or a table t x y z (CSV or text)"
 
     def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if not argument:

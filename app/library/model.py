@@ -46,7 +46,7 @@ class Model:
     """A scene, built: what `Scene.build` gives. It never changes; `start` as often as wanted.
 
     scene: what it was built from. interface: how its rates are joined. dt: period of a tick [s]. ratio: ticks
-    in a low period. held: where the hand holds the tool at rest [m], shape (3,). masses: of each moving body
+    in a slow period. held: where the hand holds the tool at rest [m], shape (3,). masses: of each moving body
     [kg]. triangles: of each body, (m, 3), rows of its positions. rest: positions of each body [m], (n, 3).
     """
 
@@ -168,7 +168,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     except Refusal:
         raise
     except (KeyError, ValueError, EOFError, BadZipFile) as error:
-        raise HapticsError(f"{path}: holds no state that palpo has saved ({error})") from None
+        raise HapticsError(f"{path}: not a state that palpo saved ({error})") from None
     if told.get("version") != VERSION:
         raise HapticsError(f"{path}: a state of palpo {told.get('version')}; this is {VERSION}, start anew")
     return told, arrays

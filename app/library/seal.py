@@ -40,7 +40,7 @@ def open_sealed(file: IO[bytes], path: Path) -> None:
     """Leave a file at BODY if its seal is by this user's key; Refusal, and nothing of it read, if not."""
     head = file.read(BODY)
     if not head.startswith(MARK) or len(head) < BODY:
-        raise Refusal(f"{path}: holds no state that palpo has saved")
+        raise Refusal(f"{path}: not a state that palpo saved")
     if not hmac.compare_digest(head[len(MARK) :], _digest(file)):
         raise Refusal(
             f"{path}: the state is damaged, or was saved with another key than that of {_told(key_file())}; "

@@ -116,9 +116,7 @@ class State:
     def _follow(self, n: int) -> Floats:
         """Ticks of the scene's own hand."""
         if self.led:
-            raise Refusal(
-                "this state was led by a hand, which the scene's own cannot follow: give hand=, or start anew"
-            )
+            raise Refusal("this state was led by hand=; go on with hand=, or start anew")
         servo, rows = self.rig.servo, np.zeros((n, len(COLUMNS)))
         for first in range(0, n, self.rig.ratio):
             self._path.keep(int(tick_count(servo)))
@@ -138,7 +136,9 @@ class State:
         if ticks is not None:
             counts.add(_count(ticks))
         if len(counts) > 1:
-            raise Refusal(f"hand, orientation and ticks speak of {' and '.join(map(str, counts))} ticks")
+            raise Refusal(
+                f"hand, orientation and ticks differ in length: {' and '.join(map(str, counts))} ticks"
+            )
         n = counts.pop() if counts else 1
         share = np.arange(1, n + 1)[:, None] / max(n, 1)
         if to.ndim == 1:

@@ -104,7 +104,7 @@ def servo_times(series: Series, result: Mapping[str, Any]) -> Figure:
 
 
 def slow_steps(result: Mapping[str, Any]) -> Figure:
-    """Time of the low-rate loop's named steps: median, 99th percentile and maximum."""
+    """Time of the slow-rate loop's named steps: median, 99th percentile and maximum."""
     steps: Mapping[str, Mapping[str, float]] = (result.get("slow") or {}).get("by_step_ms") or {}
     if not steps:
         raise Missing("The run did not time the steps of its slow loop.")
@@ -125,7 +125,7 @@ def slow_steps(result: Mapping[str, Any]) -> Figure:
 
 
 def contacts(series: Series) -> Figure:
-    """Number of contacts at each low-rate step, by state where the run kept it."""
+    """Number of contacts at each slow-rate step, by state where the run kept it."""
     t = _array(series, "low_time_s", "contacts")
     counts = _array(series, "contacts", "contacts", len(t))
     figure, (ax,) = _figure(2.4)

@@ -173,16 +173,13 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
     servo = result["servo"]
     found = []
     if servo["rows_lost"]:
-        found.append(f"{servo['rows_lost']} rows of the servo were lost: the disk was too slow.")
+        found.append(f"{servo['rows_lost']} ticks were not recorded: the disk was too slow.")
     if servo["limits"]["watchdog_trips"]:
-        found.append(
-            f"The force faded {servo['limits']['watchdog_trips']} times because frames were too old."
-        )
+        found.append(f"The force faded {servo['limits']['watchdog_trips']} times because of stale frames.")
     if servo["limits"]["standstills"]:
         found.append(
-            f"The servo stood still {servo['limits']['standstills']} times, at most for "
-            f"{1e-6 * servo['late_us']['max']:.2g} s: stopped, asleep, or something else had the processor. "
-            "The force faded and came back."
+            f"The servo was suspended {servo['limits']['standstills']} times, at most for "
+            f"{1e-6 * servo['late_us']['max']:.2g} s. The force faded and came back."
         )
     if rig.waited:
         found.append(
@@ -190,11 +187,11 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
             "this machine could not keep up."
         )
     if slow.lost_slots:
-        found.append(f"In {slow.lost_slots} slow steps some candidate points did not fit into the frame.")
+        found.append(f"In {slow.lost_slots} slow steps candidate points were dropped: the frame was full.")
     found += rig.warnings(result)
     if compiled := result["compiled"]:
         found.append(
-            f"{len(compiled)} kernels were compiled while it ran, and what called them stood still: "
+            f"{len(compiled)} kernels were compiled during the run, which had to wait for them: "
             f"{', '.join(dict.fromkeys(compiled))}."
         )
     if slow.overruns:

@@ -158,8 +158,14 @@ def _cards(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
             slow.get("contacts_max"),
         ),
         ("Deadlines missed", missed, "", "{} % of the ticks", share),
-        ("Servo step, p99", (servo.get("step_us") or {}).get("p99"), "µs", "at {} Hz", servo.get("rate_hz")),
-        ("Slow step, p99", (slow.get("step_ms") or {}).get("p99"), "ms", "at {} Hz", slow.get("rate_hz")),
+        ("Tick takes, p99", (servo.get("step_us") or {}).get("p99"), "µs", "at {} Hz", servo.get("rate_hz")),
+        (
+            "Slow step takes, p99",
+            (slow.get("step_ms") or {}).get("p99"),
+            "ms",
+            "at {} Hz",
+            slow.get("rate_hz"),
+        ),
     )
     return [
         (name, f"{number(value)} {unit}", "not reported" if value is None else _remark(remark, detail))
@@ -178,10 +184,10 @@ def _scaled(value: Any, factor: float) -> Any:
 def _distributions(result: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     servo, slow = result.get("servo") or {}, result.get("slow") or {}
     rows = (
-        ("Servo lateness [µs]", servo.get("late_us")),
-        ("Bare compiled loop's lateness [µs]", result.get("clock_baseline_us")),
-        ("Servo step [µs]", servo.get("step_us")),
-        ("Slow step [ms]", slow.get("step_ms")),
+        ("Tick late by [µs]", servo.get("late_us")),
+        ("Empty loop late by [µs]", result.get("clock_baseline_us")),
+        ("Tick takes [µs]", servo.get("step_us")),
+        ("Slow step takes [ms]", slow.get("step_ms")),
     )
     return [(name, _quantiles(values)) for name, values in rows if values]
 

@@ -150,8 +150,10 @@ class Endings:
         end = time.monotonic() + FADE
         while not self._faded() and time.monotonic() < end:
             time.sleep(1e-3)
-        force = "the force is off" if self._faded() else "whether the force is off is not known: let go of it"
-        words = f"palpo: the run did not end within {GRACE:g} s of the second signal and was left; {force}\n"
+        force = "the force is off" if self._faded() else "the force may still be on: let go of the device"
+        words = (
+            f"palpo: the run did not end within {GRACE:g} s of the second signal and was abandoned; {force}\n"
+        )
         with suppress(OSError):
             os.write(2, words.encode())
         os._exit(SIGNALLED + self.number)

@@ -54,15 +54,15 @@ def light(signs: Signs) -> Light:
     if signs.unrecorded:
         return Light("recording failed", signs.unrecorded, "bad")
     if signs.paused or flags & PAUSING:
-        return Light("paused", "the scene's time stands still, the force is off", "warn")
+        return Light("paused", "the scene is paused, the force is off", "warn")
     if signs.waited:
-        return Light("waiting", f"the scene stood still for {signs.waited} of the last {signs.ticks} ticks: "
+        return Light("waiting", f"the scene paused for {signs.waited} of the last {signs.ticks} ticks: "
                      "this machine cannot keep up", "bad")  # fmt: skip
     if flags & FADING:
-        return Light("fading in", "the force comes on", "warn")
+        return Light("fading in", "the force is rising", "warn")
     if signs.late > LATE * signs.ticks:
-        return Light("late", f"{signs.late} of the hand's last {signs.ticks} ticks came late: "
-                     "something else holds the processor", "warn")  # fmt: skip
+        return Light("late", f"{signs.late} of the last {signs.ticks} ticks were late: "
+                     "another program uses the processor", "warn")  # fmt: skip
     if signs.slower:
         return Light("slower rates", signs.slower, "warn")
     return Light("real time", signs.rates, "good")

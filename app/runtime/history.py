@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT = 600
-"""Entries: 12 s of low steps at 50 Hz."""
+"""Entries: 12 s of slow steps at 50 Hz."""
 
 
 class History:

@@ -29,7 +29,7 @@ class Kept(NamedTuple):
     seconds: float
     """Time of the scene."""
     budgets: tuple[Budget, ...]
-    """What the steps of its low loops were allowed to cost."""
+    """What the steps of its slow loops were allowed to cost."""
 
 
 def keep(session: Session, options: Options) -> Kept | None:

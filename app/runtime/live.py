@@ -1,8 +1,8 @@
 """What an operator may change while a scene runs, in the scene's own keys.
 
-A change is the text "key=value" of `--set`: it passes the same validation, takes effect at the next low step,
+A change is the text "key=value" of `--set`: it is validated likewise, takes effect at the next slow step,
 and a recording keeps it with that step's number, so that a replay can make it again. A quantity that the hand
-feels goes over to its new value in even steps, one a low step, each of them such a change.
+feels goes over to its new value in even steps, one a slow step, each of them such a change.
 """
 
 import math
@@ -120,11 +120,10 @@ def changed(spec: BaseScene, text: str) -> Any:
     known = [live.key for live in live_keys(spec)]
     if key.endswith(".poisson_ratio") and key not in known:
         raise ConfigError(
-            f"{text}: the body's stiffness is not made anew while it runs; give it with --set when the scene "
-            "begins"
+            f"{text}: this stiffness cannot change while the scene runs; start the scene with --set"
         )
     if key not in known and key != "gravity":
-        raise ConfigError(f"{text}: cannot be changed while it runs; what can be is {', '.join(known)}")
+        raise ConfigError(f"{text}: cannot be changed while the scene runs; choose one of {', '.join(known)}")
     origin = spec.origin
     # it replaces an earlier change of the same key, or an hour of dragging would be read again each time
     kept = [o for o in origin.overrides if o.partition("=")[0].strip() != key]

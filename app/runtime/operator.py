@@ -41,8 +41,8 @@ from palpo.render.requests import Request
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 RUNNING = "running"
-SHOWN_FIRST = "a simulated hand shows it, then it is yours"
-YOURS = "yours: drag with the left button"
+SHOWN_FIRST = "watch first; then it is your turn"
+YOURS = "your turn: drag with the left button"
 """What stands in the panel while a demo runs."""
 WAITING_HZ = 5.0
 """Pictures a second, at most, until the loops run: what compiles needs the processor."""
@@ -199,7 +199,7 @@ class Operator(Desk):
 
     def _said(self, session: Session) -> tuple[str, Level]:
         """What the session is doing."""
-        return ("paused; space goes on", "warn") if session.paused else (self._running, "good")
+        return ("paused; press space to go on", "warn") if session.paused else (self._running, "good")
 
     def _show(self, session: Session, geometry: SceneGeometry, rest: SceneState) -> None:
         """Draw this scene from now on; another one than before from its own side."""
@@ -222,7 +222,7 @@ class Operator(Desk):
         """The session is over and the force is off; its last state stays."""
         self._state = self._state.copy()
         words, bad = done.result["exit_reason"], bool(done.status)
-        self._status = f"{words}; the force is off, r resets", "bad" if bad else "warn"
+        self._status = f"{words}; the force is off, press r to reset", "bad" if bad else "warn"
         self._say(words)
 
     # ---- one frame
@@ -352,7 +352,7 @@ class Operator(Desk):
                 session.pause(True)
             case "undo":
                 if self._kept is None:
-                    raise Refusal("no state was kept yet; k keeps one")
+                    raise Refusal("there is no kept state; k keeps one")
                 self._go(self._kept.options, self._kept)
             case "save" if self._session is not None:
                 path = named("scene", self._session.options.scene, "toml")
@@ -394,4 +394,4 @@ class Operator(Desk):
             self._say(f"recorded {path}")
             return
         session.record(named("recording", session.options.scene, "h5"))
-        self._say("recording; r begins anew with one from the start, which can be repeated and filmed")
+        self._say("recording; for one that can be replayed and filmed, press r to start over")

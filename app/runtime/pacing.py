@@ -1,4 +1,4 @@
-"""The rates follow the machine: how often low steps are made, and of what, by how long the last ones took.
+"""The rates follow the machine: how often slow steps are made, and of what, by how long the last ones took.
 
 Rungs lead down from the scene's wish: first lower rates, to 10 Hz (at 20 Hz the force differs from that of
 everything at the servo's rate by 1% at most where nothing lands: `palpo study multirate-accuracy`); then
@@ -42,7 +42,7 @@ HOLD, LONGEST_HOLD = 2.0, 64.0
 
 
 class Rung(NamedTuple):
-    """What the low loop and the pictures get."""
+    """What the slow loop and the pictures get."""
 
     budget: Budget
     pictures_hz: float
@@ -52,9 +52,9 @@ class Rung(NamedTuple):
 def rungs_of(
     period: int, servo_hz: float, pictures_hz: float, spares: Sequence[str] = (), slowest_hz: float = 0.0
 ) -> list[Rung]:
-    """From the wish down: a low period [ticks] and a rate of pictures.
+    """From the wish down: a slow period [ticks] and a rate of pictures.
 
-    spares: "columns", "contacts", as the low loop can do with less of them; slowest_hz: the lowest rate that
+    spares: "columns", "contacts", as the slow loop can do with less of them; slowest_hz: the lowest rate that
     it can do with, if that is above SLOWEST_HZ.
     """
     budgets = [Budget(period)]
@@ -79,7 +79,7 @@ def adapts(spec: BaseScene) -> bool:
 
 
 class Pacer:
-    """Chooses among rungs, the first of which is the wish, by the times of low steps; one rung alone is kept.
+    """Chooses among rungs, the first of which is the wish, by the times of slow steps; a single one stays.
 
     dt: servo period [s]. It reads no clock.
     """
@@ -103,7 +103,7 @@ class Pacer:
 
     @property
     def period(self) -> float:
-        """The present low period [s]."""
+        """The present slow period [s]."""
         return self.rung.budget.period * self.dt
 
     def begin(self, times: Sequence[float]) -> None:
@@ -140,10 +140,10 @@ class Pacer:
         if self.rung.pictures_hz < self.rungs[0].pictures_hz:
             less.append(f"at most {self.rung.pictures_hz:g} pictures a second")
         asked = f" of {1.0 / (wish * self.dt):.3g}" if budget.period != wish else ""
-        rate = ", ".join([f"low rate {1.0 / self.period:.3g}{asked} Hz", *less])
+        rate = ", ".join([f"slow loop at {1.0 / self.period:.3g}{asked} Hz", *less])
         ms = 1e3 * self.took
         told = f"{ms:.2g}" if ms < 10.0 else f"{ms:.0f}"
-        return f"{rate}: this machine takes {told} ms a step"
+        return f"{rate}: a step takes {told} ms here"
 
     def _first(self, seconds: float, room: float) -> int:
         """The first rate whose period is so many times as long as a step; the lowest if none is."""
@@ -176,7 +176,7 @@ class Pacer:
 
 
 def pacers_of(spec: BaseScene, ratios: Sequence[int], lows: Sequence[LowLoop], free: bool) -> list[Pacer]:
-    """What chooses the rate of each low loop, by its ticks in a period and what it can do with less of.
+    """What chooses the rate of each slow loop, by its ticks in a period and what it can do with less of.
 
     free: whether a rate may be lowered, where the scene allows it.
     """

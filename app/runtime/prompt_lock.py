@@ -1,4 +1,4 @@
-"""The driver without a clock of a system whose low step takes no time (app.runtime.system.LockStepper)."""
+"""The driver without a clock of a system whose slow step takes no time (app.runtime.system.LockStepper)."""
 
 from collections.abc import Callable
 
@@ -6,13 +6,13 @@ from palpo.app.runtime.rigs import LowLoop
 
 
 class PromptLock:
-    """Both rates in one thread: each low step ends, and its frame is there, before the next tick."""
+    """Both rates in one thread: each slow step ends, and its frame is there, before the next tick."""
 
     def __init__(self, low: LowLoop, ratio: int) -> None:
         self.low, self.ratio, self.tick = low, ratio, 0
 
     def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
+        """n ticks, made by `ticks(k)` in spans, with the slow steps between."""
         stop = self.tick + n
         while self.tick < stop:
             if self.tick % self.ratio == 0:

@@ -161,7 +161,7 @@ class Readings:
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
             Reading("deepest penetration", f"{1e3 * _last(columns, 'depth'):.3f} mm"),
-            Reading("contacts without room", str(lost), "bad" if lost else "plain"),
+            Reading("dropped contacts", str(lost), "bad" if lost else "plain"),
         )
         solver = (
             Reading("sweeps", f"{_last(columns, 'sweeps'):.0f}"),
@@ -176,7 +176,7 @@ class Readings:
         exchange = (
             Reading("ticks on a stale frame", str(stale), "warn" if stale else "plain"),
             Reading("age of the frame", f"{int(servo.port.status['age'][0])} ticks"),
-            Reading("ticks waited for a frame", str(waited), "bad" if waited else "plain"),
+            Reading("ticks paused for a frame", str(waited), "bad" if waited else "plain"),
         )
         energy, torque = float(servo.energy.joules["energy"][0]), float(servo.energy.peak_torque[0])
         acts = _last(columns, "flags")
@@ -186,7 +186,7 @@ class Readings:
         hand = (
             Reading("force of the scene", f"{scene:.1f} N, sent {self.force():.2f} N"),
             Reading(
-                "energy given to it",
+                "energy given to the hand",
                 f"{1e3 * energy:.2f} mJ",
                 "warn" if energy > 0 else "plain",
             ),
@@ -195,7 +195,7 @@ class Readings:
                 f"{'damps' if acting else 'rests'}, {damped} ticks so far" if mode == "control" else "off",
                 "warn" if acting else "plain",
             ),
-            Reading("torque that it lacks", f"{1e3 * torque:.1f} mN m at most"),
+            Reading("torque not rendered", f"{1e3 * torque:.1f} mN m at most"),
             *(
                 Reading(f"sent to hand {k}", f"{float(np.linalg.norm(led.sent)):.2f} N")
                 for k, led in enumerate(servo.led, start=2)

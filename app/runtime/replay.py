@@ -1,7 +1,7 @@
 """Repeating a recording: in lock-step as it was, a run in threads by its schedule; both bit for bit where the
 recording was made, on the same kind of processor with the same libraries, and elsewhere to ELSEWHERE.
 
-A run in threads depends on the clock only through the ticks at which low steps read the tool, up to which
+A run in threads depends on the clock only through the ticks at which slow steps read the tool, up to which
 their frames contain the servo's forces, and at which the servo adopts them. The recording has all three, so
 one thread can repeat it: a step begins when the servo has done `begin_tick` ticks, and its frame is
 finished right before the first tick whose row names it.
@@ -72,25 +72,25 @@ def replay(
 ) -> Outcome:
     """Run a recording again, or another scene under its hand; raises HapticsError for one that cannot be.
 
-    film: what it looked like, kept at the film's own pace from what the servo had, whatever the low rate was.
+    film: what it looked like, at the film's own pace from what the servo had, whatever the slow rate was.
     """
     progress = progress or Silent()
     recording = read_recording(path)
     meta = recording.meta
     if meta.get("program") != "palpo" or not len(recording.columns.get("tick", ())):
-        raise HapticsError(f"{path}: this recording holds no run of `palpo run` that could be repeated")
+        raise HapticsError(f"{path}: not a recording of `palpo run`, so it cannot be replayed")
     first = int(recording.columns["tick"][0])
     if first > 0:
         raise HapticsError(
-            f"{path}: begins at tick {first} of its run, so that it cannot be repeated; "
+            f"{path}: begins at tick {first} of its run, so it cannot be replayed; "
             f"--device replay:{path} follows its hand"
         )
     if not np.array_equal(recording.columns["tick"], np.arange(len(recording.columns["tick"]))):
-        raise HapticsError(f"{path}: rows are missing between its ticks, so that it cannot be repeated")
+        raise HapticsError(f"{path}: some ticks are missing, so it cannot be replayed")
     if scene is None and recording.earlier:
         raise HapticsError(
-            f"{path}: made by an earlier version, which limited forces otherwise, so that it cannot be "
-            f"repeated; --device replay:{path} follows its hand"
+            f"{path}: made by an earlier version, with other force limits, so it cannot be "
+            f"replayed; --device replay:{path} follows its hand"
         )
     if scene is None:
         spec = recorded_scene(meta["scene"])
@@ -261,21 +261,21 @@ class _Rerun:
             grant_ticks(servo, span)
 
     def _change(self) -> None:
-        """Ask for what the operator changed before the next low step."""
+        """Ask for what the operator changed before the next slow step."""
         while self.changes and self.changes[0][0] <= self.slow.steps:
             text = self.changes.pop(0)[1]
             self.spec = changed(self.spec, text)
             self.slow.ask(text, at_once=True)
 
     def _look(self) -> None:
-        """After a low step: keep a picture, and ask for the changes before the next."""
+        """After a slow step: keep a picture, and ask for the changes before the next."""
         state, fresh = self.visual.latest()
         if fresh:
             self.album.look(state)
         self._change()
 
     def _by_schedule(self) -> None:
-        """A run in threads: each low step where it was."""
+        """A run in threads: each slow step where it was."""
         steps = steps_of(self.recording, self.now.ratios)
         lows, loops = (self.now.low, *self.now.others), (self.slow, *self.slow.beside)
         self._change()
@@ -304,7 +304,7 @@ class _Rerun:
         if (self.recording.columns["tick_flags"][tick : self._done] & WAITING).all():
             tick = max(tick, self._done)
         if tick < self._done:
-            raise HapticsError(f"{self.path}: its low steps are out of order, so that it cannot be repeated")
+            raise HapticsError(f"{self.path}: its slow steps are out of order, so it cannot be replayed")
         self._ticks(min(tick, self.n) - self._done)
 
     def outcome(self, columns: dict[str, NDArray], compared: Comparison | None, name: str) -> Outcome:

@@ -1,6 +1,6 @@
 """What a run asks of a system: the seam between the loops and what they simulate.
 
-A rig is one scene ready for one run: a servo with the system's tick, a low loop, and what there is to see.
+A rig is one scene ready for one run: a servo with the system's tick, a slow loop, and what there is to see.
 Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bodies, no frames and no solver.
 """
 
@@ -27,7 +27,7 @@ from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.physics.numerics.errors import InputError
 
 WARM_PERIODS = 3
-"""Low periods that call every compiled function at least once."""
+"""Slow periods that call every compiled function at least once."""
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
 """The device of a run, given where the tool's held point is at rest (3,) [m]."""
@@ -146,7 +146,7 @@ class LockStepper(Protocol):
     ratio: int
 
     def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
+        """n ticks, made by `ticks(k)` in spans, with the slow steps between."""
         ...
 
 
@@ -185,7 +185,7 @@ class Rig(Protocol):
     dt: float
     """Servo period [s]."""
     ratio: int
-    """Servo ticks in a low period of the scene's own rate."""
+    """Servo ticks in a slow period of the scene's own rate."""
     held: NDArray[np.float64]
     """The tool's held point at rest [m], shape (3,)."""
 
@@ -196,7 +196,7 @@ class Rig(Protocol):
 
     @property
     def others(self) -> Sequence[LowLoop]:
-        """Further low loops, each with a rate of its own; none in most systems."""
+        """Further slow loops, each with a rate of its own; none in most systems."""
         ...
 
     @property
@@ -205,7 +205,7 @@ class Rig(Protocol):
         ...
 
     def adopted_at(self, number: int) -> int:
-        """Ticks done when the servo took the last frame of low loop `number`, -1 where it has not; asked only
+        """Ticks done when the servo took the last frame of slow loop `number`, -1 if it has not; asked only
         where there are several."""
         ...
 
@@ -249,20 +249,20 @@ class Rig(Protocol):
         ...
 
     def ready(self, spec: Any) -> bool:
-        """Whether `change` to `spec` would take no longer than a low step may; what it lacks is begun."""
+        """Whether `change` to `spec` would take no longer than a slow step may; what it lacks is begun."""
         ...
 
     def change(self, spec: Any) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         ...
 
     def go_over(self, seconds: float) -> None:
-        """Before each low step, of so long: values that the rig itself brings to new ones in even steps."""
+        """Before each slow step, of so long: values that the rig itself brings to new ones in even steps."""
         ...
 
     def warm_up(self, progress: Progress) -> None:
         """Compile everything, or load it from the cache, by running a little; only to be measured then, and
-        its low loop closed."""
+        its slow loop closed."""
         ...
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
@@ -294,7 +294,7 @@ class Rig(Protocol):
 
 
 class PlainRig:
-    """What most rigs say: one low loop without an interface, all at the servo's rate, nothing to warn of."""
+    """What most rigs say: one slow loop without an interface, all at the servo's rate, nothing to warn of."""
 
     kind = NO_INTERFACE
     servo: Servo
@@ -314,12 +314,12 @@ class PlainRig:
 
     def adopted_at(self, number: int) -> int:
         """See Rig."""
-        raise ValueError(f"low loop {number} of one")
+        raise ValueError(f"slow loop {number} of one")
 
     @property
     def latency(self) -> str:
         """See Rig."""
-        return "none, as all is computed at the servo's rate"
+        return "none: the servo computes everything"
 
     @property
     def waited(self) -> int:

@@ -1,4 +1,4 @@
-"""When the low steps of a recorded run in threads began, and when the servo adopted their frames."""
+"""When the slow steps of a recorded run in threads began, and when the servo adopted their frames."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from palpo.physics.exchange.budget import Budget
 
 
 class LowStep(NamedTuple):
-    """A low step as it was made."""
+    """A slow step as it was made."""
 
     loop: int
     frame: int
@@ -24,7 +24,7 @@ class LowStep(NamedTuple):
 
 
 class Event(NamedTuple):
-    """A half of a low step, due before that tick."""
+    """A half of a slow step, due before that tick."""
 
     tick: int
     step: LowStep
@@ -32,7 +32,7 @@ class Event(NamedTuple):
 
 
 def steps_of(recording: Recording, ratios: Sequence[int]) -> list[list[LowStep]]:
-    """The steps of each low loop; ratios: their periods by the scene [ticks].
+    """The steps of each slow loop; ratios: their periods by the scene [ticks].
 
     With one loop the servo's own rows tell when its frames were adopted.
     """
@@ -55,7 +55,7 @@ def steps_of(recording: Recording, ratios: Sequence[int]) -> list[list[LowStep]]
 
 
 def _budgets(recording: Recording, loops: Sequence[int], ratios: Sequence[int]) -> list[Budget]:
-    """What each low step was allowed to cost; those of earlier versions had the scene's own rate."""
+    """What each slow step was allowed to cost; those of earlier versions had the scene's own rate."""
     steps = recording.low_steps
     if "period_ticks" not in steps:
         return [Budget(ratios[loop]) for loop in loops]

@@ -194,7 +194,7 @@ class Session:
         )  # fmt: skip
 
     def _pacers(self, warm: Rig) -> list[Pacer]:
-        """What chooses each low rate, begun with the steps of a warm rig; in lock-step nothing does."""
+        """What chooses each slow rate, begun with the steps of a warm rig; in lock-step nothing does."""
         free = not self.options.lock_step
         pacers = pacers_of(self.spec, warm.ratios, (warm.low, *warm.others), free)
         for pacer, times in zip(pacers, step_times(warm), strict=True) if free else ():
@@ -230,7 +230,7 @@ class Session:
     # ---- what an operator may do meanwhile, from the main thread
 
     def change(self, key: str, value: object) -> None:
-        """Change a live key of the scene from the next low step on; raises ConfigError if it cannot be."""
+        """Change a live key of the scene from the next slow step on; raises ConfigError if it cannot be."""
         text = live.change_text(self.spec, key, value)
         self.spec = live.changed(self.spec, text)
         self.slow.ask(text)
@@ -245,7 +245,7 @@ class Session:
         mute_servo(self.rig.servo, on)
 
     def step_once(self) -> int:
-        """One low period, as long as it is now, of a scene whose time stands still; its ticks."""
+        """One slow period, as long as it is now, of a scene whose time stands still; its ticks."""
         ticks = self.slow.budget.period
         grant_ticks(self.rig.servo, ticks)
         return ticks

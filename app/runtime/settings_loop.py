@@ -1,6 +1,6 @@
-"""The low loop of a servo that computes everything itself: it carries settings, and its picture is drawn.
+"""The slow loop of a servo that computes everything itself: it carries settings, and its picture is drawn.
 
-Settings travel as frames do in the multi-rate system: one each low period, under a number that the servo's
+Settings travel as frames do in the multi-rate system: one each slow period, under a number that the servo's
 rows name, so that a replay finds where each was adopted.
 """
 
@@ -75,7 +75,7 @@ class SettingsLoop:
         return bool(taken_count(self._control) >= published_count(self._control))
 
     def check(self) -> None:
-        """Nothing of the low loop can break."""
+        """Nothing of the slow loop can break."""
 
     def close(self) -> None:
         """There are no worker threads."""

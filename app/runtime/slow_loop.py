@@ -1,6 +1,6 @@
-"""The slow loop: low steps in their own thread, one a low period, beside the servo.
+"""The slow loop: slow steps in their own thread, one a slow period, beside the servo.
 
-A scene may have several low loops, each with a thread, a rate and a pace of its own. The first one leads: it
+A scene may have several slow loops, each with a thread, a rate and a pace of its own. The first one leads: it
 makes the changes that an operator asks for, keeps the hand's path ahead, and leaves the picture.
 
 A step begins when the servo has adopted the frame of the one before, so that each frame is felt and a replay
@@ -68,24 +68,24 @@ class WallClock:
 
 
 PROBES = 10
-"""Low steps that are measured before a run."""
+"""Slow steps that are measured before a run."""
 LOOK = 2e-3
 """Seconds between two looks at whether a step is asked for before it is due."""
 NAP = 2e-4
 """Seconds between two looks at whether the servo has adopted a frame."""
 
 SCHEDULE = (
-    Column("step", "1", "number of the low step, from 0", "i8"),
+    Column("step", "1", "number of the slow step, from 0", "i8"),
     Column("frame", "1", "id of the frame that it published", "i8"),
     Column("begin_tick", "1", "servo ticks that the tool state of its L1 had behind it, -1: none", "i8"),
     Column("until_tick", "1", "the full bodies contain the forces of the scene's ticks before it", "i8"),
     Column("present_tick", "1", "the frame itself contains the forces of the scene's ticks before it", "i8"),
-    Column("period_ticks", "1", "low period that the step had", "i8"),
+    Column("period_ticks", "1", "slow period that the step had", "i8"),
     Column("columns_share", "1", "share of the scene's columns that it had", "f8"),
     Column("contacts_share", "1", "share of the room for candidate contacts that it had", "f8"),
 )
 OF_SEVERAL = (
-    Column("loop", "1", "low loop that made the step, from 0", "i8"),
+    Column("loop", "1", "slow loop that made the step, from 0", "i8"),
     Column("adopted_tick", "1", "ticks that the servo had done when it adopted the frame, -1: not yet", "i8"),
 )
 
@@ -94,9 +94,9 @@ ADOPTED = len(SCHEDULE) + 1
 
 
 def step_columns(names: Sequence[str], several: bool = False) -> tuple[Column, ...]:
-    """Columns of the low steps in a recording: the schedule, which a replay needs, and what took how long.
+    """Columns of the slow steps in a recording: the schedule, which a replay needs, and what took how long.
 
-    several: whether the scene has several low loops.
+    several: whether the scene has several slow loops.
     """
     times = [Column(f"{re.sub(r'[^A-Za-z0-9]+', '_', name)}_ms", "ms", f"time of {name}") for name in names]
     schedule = SCHEDULE + OF_SEVERAL if several else SCHEDULE
@@ -104,9 +104,9 @@ def step_columns(names: Sequence[str], several: bool = False) -> tuple[Column, .
 
 
 class SlowLoop:
-    """Makes low steps and publishes what there is to see; `start` does so in a thread until the servo ends.
+    """Makes slow steps and publishes what there is to see; `start` does so in a thread until the servo ends.
 
-    beside: the loops that it leads, each of one of the rig's other low loops.
+    beside: the loops that it leads, each of one of the rig's other slow loops.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class SlowLoop:
     ) -> None:  # fmt: skip
         """path: what is to keep the hand's path ahead of the servo. pacer None keeps the scene's own rate.
 
-        number: which of the rig's low loops. others: the pacers of those that it leads.
+        number: which of the rig's slow loops. others: the pacers of those that it leads.
         """
         self.rig, self.visual, self.names, self._recorder = rig, rig.visual, tuple(names), recorder
         self._path, self.number = path, number
@@ -142,14 +142,14 @@ class SlowLoop:
         self.counters = np.zeros(len(COUNTERS), np.int64)
         self._changes: SimpleQueue[tuple[str, bool]] = SimpleQueue()
         self._ways: dict[str, list[str]] = {}
-        """By key: the changes still to be made, one at each low step."""
+        """By key: the changes still to be made, one at each slow step."""
         self._stepping = threading.Lock()
         """Held during each step."""
         self._thread = threading.Thread(target=self._run, name="slow", daemon=True)
 
     @property
     def period(self) -> float:
-        """The present low period [s]."""
+        """The present slow period [s]."""
         return self.budget.period * self.rig.dt
 
     @property
@@ -219,7 +219,7 @@ class SlowLoop:
             loop.join(timeout)
 
     def ask(self, text: str, at_once: bool = False) -> None:
-        """Make the change `text` from the next low step on, in even steps; any thread may ask.
+        """Make the change `text` from the next slow step on, in even steps; any thread may ask.
 
         at_once: in that step alone, as a recording has it.
         """
@@ -257,7 +257,7 @@ class SlowLoop:
             self.recorder.append_change(self.steps, text)
 
     def step(self) -> None:
-        """One whole low step; the bodies are brought to the last complete tick."""
+        """One whole slow step; the bodies are brought to the last complete tick."""
         low, start = self.low, self._clock.now()
         self._book_last()
         if self.number == 0:
@@ -345,7 +345,7 @@ class SlowLoop:
 
 
 def step_times(rig: Rig, steps: int = PROBES) -> list[list[float]]:
-    """Wall times [s] of low steps of a rig that is warm, without the ticks between them, for each of its low
+    """Wall times [s] of slow steps of a rig that is warm, without the ticks between them, for each of its low
     loops; it moves on."""
     if rig.others:
         return _times_of_several(rig, steps)
@@ -382,7 +382,7 @@ def _times_of_several(rig: Rig, steps: int) -> list[list[float]]:
 def lock_step_run(
     rig: Rig, slow: SlowLoop, ticks: int, make: Callable[[int], object], each: Callable[[], object]
 ) -> None:
-    """Up to tick `ticks`, by spans of make(k) and the low steps between; `each` is called after a period.
+    """Up to tick `ticks`, by spans of make(k) and the slow steps between; `each` is called after a period.
 
     Times of steps are booked as zero, so that two recordings are the same bit for bit.
     """

@@ -12,7 +12,7 @@ from palpo.config.load import load_scene
 from palpo.physics.exchange.snapshot import SceneState
 
 SECONDS = 0.2
-"""Ten low periods of most scenes."""
+"""Ten slow periods of most scenes."""
 
 
 def hurried(scene: str, seconds: float) -> tuple[str, ...]:

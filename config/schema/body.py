@@ -64,9 +64,9 @@ class TetBodySpec(_Body):
     """A soft body of linear corotational tetrahedra."""
 
     kind: Literal["tets"]
-    rate: Literal["low"] = Field("low", description="Soft bodies are computed at the low rate.")
+    rate: Literal["low"] = Field("low", description="Soft bodies are computed at the slow rate.")
     rate_hz: Frequency | None = Field(
-        None, ge=1, description="Rate of its own low loop; without it, `rates.low_hz`."
+        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
     )
     geometry: TetGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")
@@ -92,7 +92,7 @@ class BeamBodySpec(_Body):
     kind: Literal["beam"]
     rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
     rate_hz: Frequency | None = Field(
-        None, ge=1, description="Rate of its own low loop; without it, `rates.low_hz`."
+        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
     )
     geometry: BeamGeometry = Field(description="Its centre line and section.")
     placement: Placement = Field(Placement(), description="Where it stands.")
@@ -115,7 +115,7 @@ class RigidBodySpec(_Body):
     kind: Literal["rigid"]
     rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
     rate_hz: Frequency | None = Field(
-        None, ge=1, description="Rate of its own low loop; without it, `rates.low_hz`."
+        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
     )
     geometry: RigidGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")

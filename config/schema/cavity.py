@@ -8,7 +8,7 @@ from palpo.config.schema.base import Count, Spec, refuse
 from palpo.config.schema.units import Length, Number, Pressure, Time
 
 SLOWEST_HZ = 50.0
-"""Low rate below which what air holds together may be torn apart by the length of a frame."""
+"""Slow rate below which what air holds together may be torn apart by the length of a frame."""
 
 
 class AirSpec(Spec):

@@ -102,7 +102,7 @@ class Safety(Spec):
         "is to be felt, as in a click.",
     )
     frame_age_limit: Time = Field(
-        0.25, gt=0, description="Age of the low-rate frame at which the force fades."
+        0.25, gt=0, description="Age of the slow-rate frame at which the force fades."
     )
     fade_in: Time = Field(0.5, ge=0, description="Time in which the force rises at the start.")
     fade_out: Time = Field(0.05, gt=0, description="Time in which the force fades to zero.")

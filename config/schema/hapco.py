@@ -53,7 +53,7 @@ class HapcoSolver(Spec):
     tolerance: Number = Field(1e-4, gt=0, lt=1, description="Relative residual at which it stops.")
     sweeps: Sweeps = Field(1000, description="Most sweeps in a tick.")
     time_cap: Time = Field(
-        0.0004, ge=0, description="Most time in a tick, where there is a clock; 0 is no limit."
+        0.0004, ge=0, description="Most time in a tick, where there is a clock; 0: no limit."
     )
     rho: Stiffness | Literal["computed"] = Field(
         "computed",
@@ -108,10 +108,10 @@ class HapcoScene(BaseScene):
     )
     loops: Literal["servo", "multirate", "tangent"] = Field(
         "servo",
-        description="What the servo does: all; forces on the W of contacts that were found at the low rate "
+        description="What the servo does: all; forces on the W of contacts that were found at the slow rate "
         "(multirate), for some hundred that bear; or it follows the tangents of forces solved at the low "
         "rate (tangent), for hundreds that bear. contact.tolerance must then exceed the hand's way in two "
-        "low periods.",
+        "slow periods.",
     )
     bodies: tuple[PressedBody, PressedBody] = Field(description="The two bodies.")
     tool: GrippedTool = Field(description="The body that the hand moves.")

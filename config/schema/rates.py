@@ -7,14 +7,14 @@ from palpo.config.schema.units import Frequency, in_words
 
 
 class Rates(Spec):
-    """The servo's rate is a whole multiple of the low rate."""
+    """The servo's rate is a whole multiple of the slow rate."""
 
     servo_hz: Frequency = Field(1000.0, ge=100, le=4000, description="Rate of the servo and of the tool.")
     low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies, unless one has its own.")
     adapt: Flag | None = Field(
         None,
-        description="Lower the low rate, down to 10 Hz, then the effort in a step, while this machine cannot "
-        "keep it; without it, unless `--set` gave `low_hz`. Where bodies shut air in, both stay.",
+        description="Lower the slow rate, down to 10 Hz, then the effort in a step, while this machine "
+        "cannot keep it; without it, unless `--set` gave `low_hz`. Where bodies shut air in, both stay.",
     )
     render_hz: Frequency = Field(
         60.0,
@@ -30,29 +30,29 @@ class Rates(Spec):
         return self
 
     def refusal(self, hz: float) -> str:
-        """Why a low loop cannot have this rate, and what would be right; empty if it can."""
+        """Why a slow loop cannot have this rate, and what would be right; empty if it can."""
         ratio = self.servo_hz / hz
         if ratio < 1:
-            return f"the low rate is at most servo_hz = {self.servo_hz:g}"
+            return f"the slow rate is at most servo_hz = {self.servo_hz:g}"
         if abs(ratio - round(ratio)) > 1e-9 * ratio:
             said = f"{self.servo_hz:g}/{hz:g} is no integer"
             return f"{said}; use {in_words([f'{rate:g}' for rate in self._near(hz)])}"
         return ""
 
     def _near(self, hz: float) -> list[float]:
-        """The nearest admissible low rate below, and two above, in whole hertz where that can be."""
+        """The nearest admissible slow rate below, and two above, in whole hertz where that can be."""
         ratios = range(1, int(self.servo_hz) + 1)
         rates = sorted(self.servo_hz / n for n in ratios if self.servo_hz % n == 0) or [self.servo_hz]
         below = [rate for rate in rates if rate < hz][-1:]
         return below + [rate for rate in rates if rate > hz][:2]
 
     def ratio_of(self, hz: float | None) -> int:
-        """Servo steps in one step of a loop of that rate, of the low rate where it has none of its own."""
+        """Servo steps in one step of a loop of that rate, of the slow rate where it has none of its own."""
         return round(self.servo_hz / (self.low_hz if hz is None else hz))
 
     @property
     def ratio(self) -> int:
-        """Servo steps in one low step."""
+        """Servo steps in one slow step."""
         return self.ratio_of(None)
 
     @property
@@ -62,5 +62,5 @@ class Rates(Spec):
 
     @property
     def low_dt(self) -> float:
-        """Low period [s], exactly `ratio` servo periods."""
+        """Slow period [s], exactly `ratio` servo periods."""
         return self.ratio * self.dt

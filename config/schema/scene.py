@@ -195,7 +195,7 @@ class SceneSpec(BaseScene):
             body = self.body(tool.body)
             if not isinstance(body, BeamBodySpec | RigidBodySpec | QuasistaticBodySpec):
                 raise refuse(
-                    f'this body is kind = "{body.kind}"; the tool is a beam, a rigid or a quasi-static body',
+                    f'this body is kind = "{body.kind}"; the tool must be a beam, rigid or quasi-static',
                     *path, "body",
                 )  # fmt: skip
             if isinstance(body, QuasistaticBodySpec):

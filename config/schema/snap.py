@@ -67,7 +67,7 @@ class SnapContact(Spec):
         1.0,
         ge=0,
         le=1,
-        description="Of a prong at the plug; below 1, contacts that ring feed energy in.",
+        description="Of a prong at the plug; below 1, ringing contacts add energy.",
     )
     correction: Number = Field(
         1.0,

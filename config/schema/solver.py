@@ -11,7 +11,7 @@ Sweeps = Annotated[Count, Field(ge=1, le=100_000)]
 
 
 class Interface(Spec):
-    """What the servo knows of the soft bodies between two low steps."""
+    """What the servo knows of the soft bodies between two slow steps."""
 
     kind: Literal["krylov", "paper", "extrapolated"] = Field(
         "krylov",
@@ -20,11 +20,11 @@ class Interface(Spec):
     )
     latency: Literal["period", "none"] = Field(
         "period",
-        description="When a frame is seen in lock-step: a low period late, as in threads, or at once.",
+        description="When a frame is seen in lock-step: a slow period late, as in threads, or at once.",
     )
     shifts: Literal[1, 2, 3] = Field(
         1,
-        description="krylov: time steps at which the basis has columns: the low period; also the servo's; "
+        description="krylov: time steps at which the basis has columns: the slow period; also the servo's; "
         "also one between.",
     )
     max_columns: Annotated[Count, Field(ge=8, le=1000)] = Field(
@@ -45,8 +45,8 @@ class SolverSpec(Spec):
         "contacts of one yielding body weigh on each other.",
     )
     tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
-    sweeps_low: Sweeps = Field(500, description="Most sweeps in a low step.")
-    sweeps_high: Sweeps = Field(50, description="Most sweeps in a servo step.")
+    sweeps_low: Sweeps = Field(500, description="Most sweeps in a slow step.")
+    sweeps_high: Sweeps = Field(50, description="Most sweeps in a tick.")
 
 
 class Contact(Spec):

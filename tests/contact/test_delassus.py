@@ -66,7 +66,7 @@ def dense_tool(run: LockStep, state: ChainState, h: float) -> NDArray[np.float64
 
 
 def dense_body(body, h: float) -> NDArray[np.float64]:
-    """A_h = M + h C + h^2 K of a low-rate body at its last linearisation."""
+    """A_h = M + h C + h^2 K of a slow-rate body at its last linearisation."""
     if hasattr(body, "C"):
         return body.M + h * body.C + h * h * body.K
     alpha, beta = body.material.alpha, body.material.beta

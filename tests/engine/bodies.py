@@ -194,7 +194,7 @@ def admitted(rng: np.random.Generator) -> Yielding:
 
 
 def reduced(rng: np.random.Generator) -> Yielding:
-    """Modes from a low loop's frame, on their way: the compliance of three of five points is known."""
+    """Modes from a slow loop's frame, on their way: the compliance of three of five points is known."""
     p, near, m = 5, 3, 15
     capacity = Capacity(slots=p, near=near, modes=m, pairs=1, contacts=1, points=p, bodies=1, all_bodies=1)
     frame, control = make_frame(capacity), make_control()

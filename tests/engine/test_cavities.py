@@ -41,7 +41,7 @@ BODIES = 0  # of the engine
 
 @dataclass
 class Pair:
-    """Two floating bodies that wall one cavity, as a low loop's frame has them, and their dense description.
+    """Two floating bodies that wall one cavity, as a slow loop's frame has them, and their dense description.
 
     Freedoms of each: its modes, then velocity and spin.
     """

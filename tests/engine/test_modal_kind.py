@@ -1,4 +1,4 @@
-"""Bodies behind a low loop, as the engine sees them, against the full bodies at the servo's step."""
+"""Bodies behind a slow loop, as the engine sees them, against the full bodies at the servo's step."""
 
 import ctypes
 
@@ -57,7 +57,7 @@ def _tangent_of_now(monkeypatch):
 
 
 class Loop:
-    """One low-rate body, its low loop, and the kind that stands for it at the servo."""
+    """One slow-rate body, its slow loop, and the kind that stands for it at the servo."""
 
     def __init__(self, text: str, kind: str, *overrides: str) -> None:
         self.scene = small_scene(text, "gravity=[0,0,0]", "interface.shifts=2", *overrides)

@@ -20,7 +20,7 @@ SCENES = (
 """One of each way to compute: soft, clamped and jointed bodies at two rates, a tool without inertia, air,
 one loop and two, segments, a held cup, and one on a spring, which is the last and which no hand moves."""
 ODD = 0.137
-"""Ticks are cut at times that are no multiples of a low period [s]."""
+"""Ticks are cut at times that are no multiples of a slow period [s]."""
 
 
 @cache
@@ -162,7 +162,7 @@ def test_a_state_is_restored_to_its_own_scene_only(tmp_path):
     with pytest.raises(palpo.Refusal, match="belongs to beams"):
         scene.with_({"friction.default": 0.123}).build().restore(path)
     path.write_bytes(b"no archive")
-    with pytest.raises(palpo.Refusal, match="holds no state"):
+    with pytest.raises(palpo.Refusal, match="not a state"):
         palpo.restore(path)
 
 

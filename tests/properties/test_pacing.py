@@ -61,7 +61,7 @@ def test_wish_is_the_first_rung_and_is_never_exceeded(period: int) -> None:
 
 
 def test_without_columns_and_contacts_only_rates_and_pictures_change() -> None:
-    """A system whose low loop has neither is asked for neither."""
+    """A system whose slow loop has neither is asked for neither."""
     assert all(r.budget.columns == r.budget.contacts == 1.0 for r in rungs_of(WISH, 1000.0, 60.0))
 
 
@@ -158,7 +158,7 @@ def test_starts_on_the_rate_that_the_measured_step_needs() -> None:
     pacer = Pacer(RUNGS, DT)
     pacer.begin([0.031, 0.5, 0.03, 0.03])
     assert pacer.rung.budget == Budget(50)
-    assert pacer.words() == "low rate 20 of 50 Hz: this machine takes 31 ms a step"
+    assert pacer.words() == "slow loop at 20 of 50 Hz: a step takes 31 ms here"
     pacer.begin([0.013, 0.012])
     assert pacer.rung == RUNGS[0], "it leaves more room than a rate that is kept"
     pacer.begin([0.017, 0.016])
@@ -262,8 +262,8 @@ def test_the_words_say_what_is_less_than_wished_and_nothing_else() -> None:
         pacer = Pacer([RUNGS[0], rung] if k else RUNGS, DT)
         pacer.begin([0.00712, 0.00712] if k == 0 else [0.112, 0.112])
         said[k] = pacer.words()
-    assert said[0] == "low rate 50 Hz: this machine takes 7.1 ms a step"
+    assert said[0] == "slow loop at 50 Hz: a step takes 7.1 ms here"
     assert said[1] == (
-        "low rate 10 of 50 Hz, 50% of the columns, 50% of the contacts, at most 15 pictures a second: "
-        "this machine takes 112 ms a step"
+        "slow loop at 10 of 50 Hz, 50% of the columns, 50% of the contacts, at most 15 pictures a second: "
+        "a step takes 112 ms here"
     )

@@ -42,7 +42,7 @@ def test_where_nothing_can_be_drawn_the_page_is_told_and_why(tmp_path, capsys):
     print_places(tmp_path)
     said = capsys.readouterr().out
     assert "report.html" in said
-    assert "No pictures could be drawn here" in said
+    assert "No pictures: the page says why" in said
 
 
 def test_in_a_window_the_hand_that_shows_it_is_followed_by_ones_own(display, tmp_path):  # noqa: F811

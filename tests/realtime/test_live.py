@@ -22,7 +22,7 @@ from tests.realtime.test_session import TOUCHING
 from tests.scenes.runs import columns_of, force
 
 KEPT = "rates.adapt=false"
-"""A slow machine changes no low period: the tests count in it."""
+"""A slow machine changes no slow period: the tests count in it."""
 PROBE = Options(
     "probe", (*TOUCHING, KEPT, "safety.fade_in=0.05"), device="mock", baseline=False, duration=0.9
 )
@@ -93,7 +93,7 @@ def test_a_second_change_of_a_key_goes_on_from_where_the_first_has_come():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("rates.low_hz=25", "cannot be changed while it runs"),
+        ("rates.low_hz=25", "cannot be changed while the scene runs"),
         ("friction.default=-1", "friction.default = -1 is too small"),
         ("tool.hold.stiffness=nan", "not finite"),
     ],
@@ -171,7 +171,7 @@ def test_a_run_in_threads_with_changes_and_a_pause_is_repeated_bit_for_bit(tmp_p
     assert list(made) == [
         "friction.default", "workspace.force_scale", "safety.max_force", "tool.hold.stiffness",
     ]  # fmt: skip
-    # what the hand feels goes over in a tenth of a second, a share at each low step of 20 ms
+    # what the hand feels goes over in a tenth of a second, a share at each slow step of 20 ms
     for key in ("friction.default", "tool.hold.stiffness"):
         assert np.diff(made[key]).tolist() == [1, 1, 1, 1]
     assert (recording.columns["flags"] & PAUSING).any()
@@ -252,7 +252,7 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
     begin, hung = session.rig.low.begin, []
 
     def slow():
-        """Begin a low step; the first after 600 ticks, when the hand presses, waits for 600 ticks more."""
+        """Begin a slow step; the first after 600 ticks, when the hand presses, waits for 600 ticks more."""
         servo = session.rig.servo
         if not hung and tick_count(servo) >= 600:
             hung.append(tick_count(servo))

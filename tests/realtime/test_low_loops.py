@@ -1,4 +1,4 @@
-"""Several low loops in threads: a recording knows which frame of which was adopted when."""
+"""Several slow loops in threads: a recording knows which frame of which was adopted when."""
 
 import numpy as np
 import pytest

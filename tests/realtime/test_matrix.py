@@ -25,7 +25,7 @@ from palpo.physics.contact.io import read_problem
 
 SCENES = tuple(list_scenes())
 LASTS = 0.3
-"""Seconds of a run: fifteen low steps and more, of a large body three."""
+"""Seconds of a run: fifteen slow steps and more, of a large body three."""
 WAITS = 60.0
 """Seconds after which what must come has not."""
 
@@ -44,7 +44,7 @@ def changes(session: Session) -> list[tuple[str, object]]:
 
 
 def at_every_low_step(session: Session, do: Callable[[], object]) -> None:
-    """Call `do` before the changes of each low step are taken."""
+    """Call `do` before the changes of each slow step are taken."""
     take = session.slow.take_changes
 
     def hook() -> None:

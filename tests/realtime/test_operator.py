@@ -95,7 +95,7 @@ def test_a_reset_keeps_what_was_changed(session):
 def test_the_emergency_key_takes_the_force_away_and_ends_the_run_in_words(session):
     seen, _ = session
     assert seen["sent_after_emergency"] == 0.0
-    assert seen["emergency"] == ["emergency stop; the force is off, r resets", "warn"]
+    assert seen["emergency"] == ["emergency stop; the force is off, press r to reset", "warn"]
 
 
 def test_a_click_on_a_card_opens_its_scene_and_behind_the_cards_no_force_is_left(session):

@@ -92,5 +92,5 @@ def test_no_energy_comes_of_it(stopped, late):
 
 def test_a_standstill_is_told_and_repeated_bit_for_bit(stopped):
     _, path, said = stopped
-    assert "The servo stood still" in said
+    assert "The servo was suspended" in said
     assert replay(path).result["exit_status"] == FINISHED

@@ -71,12 +71,12 @@ REFUSED = [
     ("interface.shifts=4", "interface.shifts = 4: choose 1, 2 or 3"),
     ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss_seidel" or "anderson"'),
     # types
-    ("contact.max_contacts=1.5", "contact.max_contacts = 1.5 is no whole number"),
-    ("contact.max_contacts=true", "contact.max_contacts = true is no whole number"),
-    ("device.smooth=1", "device.smooth = 1 is neither true nor false"),
-    ("title=3", "title = 3 is no text"),
+    ("contact.max_contacts=1.5", "contact.max_contacts = 1.5 is not a whole number"),
+    ("contact.max_contacts=true", "contact.max_contacts = true is not a whole number"),
+    ("device.smooth=1", "device.smooth = 1 is not true or false"),
+    ("title=3", "title = 3 is not text"),
     ("rates=3", "rates = 3: a table is needed here, with the keys servo_hz, low_hz, adapt and render_hz"),
-    ("gravity=9.81", "gravity = 9.81 is no list"),
+    ("gravity=9.81", "gravity = 9.81 is not a list"),
     ("gravity=[0,-9.81]", "gravity = [0, -9.81] has too few items; give at least 3"),
     ("gravity=[0,-9.81,0,0]", "gravity = [0, -9.81, 0, 0] has too many items; give at most 3"),
     ("bodies=[]", "bodies = [] has too few items; give at least 1"),
@@ -114,14 +114,14 @@ REFUSED = [
     ("bodies.ball.density=1", "bodies.ball: density and mass exclude each other"),
     # rates
     ("rates.low_hz=30", "rates.low_hz = 30: 1000/30 is no integer; use 25, 40 or 50"),
-    ("rates.low_hz=2000", "rates.low_hz = 2000: the low rate is at most servo_hz = 1000"),
+    ("rates.low_hz=2000", "rates.low_hz = 2000: the slow rate is at most servo_hz = 1000"),
     # bodies that must agree
     ("bodies.rod.name=block", 'bodies.block.name = "block": another body has this name already'),
-    ("bodies.rod.name=1rod", 'bodies.1rod.name = "1rod" does not fit'),
+    ("bodies.rod.name=1rod", 'bodies.1rod.name = "1rod" is not a name'),
     ("tool.body=bal", 'tool.body = "bal": no such body; did you mean "ball"?'),
     (
         "tool.body=block",
-        'tool.body = "block": this body is kind = "tets"; the tool is a beam, a rigid or a quasi-static body',
+        'tool.body = "block": this body is kind = "tets"; the tool must be a beam, rigid or quasi-static',
     ),
     ("tool.body=rod", 'bodies.rod.rate: the tool is computed at the servo\'s rate; write rate = "high"'),
     ("bodies.rod.rate=high", 'bodies.rod.rate = "high": only the tool, "ball", is computed at the servo'),
@@ -281,7 +281,7 @@ def test_an_override_that_names_nothing_is_refused(override, said):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("neeedle", 'neeedle is no scene; give a TOML file or a shipped scene: did you mean "needle"?'),
+        ("neeedle", 'neeedle is not a scene; give a TOML file or a shipped scene: did you mean "needle"?'),
         ("no/such.toml", "no/such.toml is not there"),
     ],
 )
@@ -380,7 +380,7 @@ clamped = [{ box = [[-1, 0.109, -1], [1, 1, 1]] }]
         ("tool.hold.at=[0, 0, 0]", "a quasi-static body is held by its clamped nodes; leave it out"),
         ("interface.kind=paper", 'interface.kind = "paper": a quasi-static tool takes kind = "krylov"'),
         ("attachments.0.b.body=lump", "nothing is attached to a quasi-static body"),
-        ("tool.body=floor", "the tool is a beam, a rigid or a quasi-static body"),
+        ("tool.body=floor", "the tool must be a beam, rigid or quasi-static"),
     ],
 )  # fmt: skip
 def test_what_a_quasistatic_tool_cannot_be_is_refused(override, said):

@@ -24,7 +24,7 @@ from palpo.haptics.row import COLUMNS, NAMES, Column
 from tests.servo.wall import make_wall
 
 ROOT = Path(__file__).parents[2]
-LOW = (Column("step", "1", "number of the low step", "i8"), Column("step_ms", "ms", "its time"))
+LOW = (Column("step", "1", "number of the slow step", "i8"), Column("step_ms", "ms", "its time"))
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and limits are those of POSIX")
 
 # A program that records lock-step seconds for ever, and says after each flush how many rows are safe.

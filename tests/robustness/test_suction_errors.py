@@ -170,7 +170,7 @@ REFUSED = [
         "connector={}",
         'connector: unknown key; it belongs to a scene of snap, and system = "suction" makes',
     ),
-    ("refine=1", "refine = 1 is neither true nor false"),
+    ("refine=1", "refine = 1 is not true or false"),
 ]
 
 

@@ -39,7 +39,7 @@ from palpo.physics.numerics.kernels import layout
 SHORT = 0.4
 """Seconds of a scene that is run in short."""
 EACH = 2
-"""Low steps between two live changes, or two looks."""
+"""Slow steps between two live changes, or two looks."""
 IN_THREADS = ("wire", "hapco-soft", "snap", "suction-toy")
 """A scene of each system that is also run in threads."""
 

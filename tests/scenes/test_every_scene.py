@@ -17,7 +17,7 @@ from palpo.physics.mesh.tet import TetMesh
 
 SNAP = sorted(scene for scene in list_scenes() if scene.startswith("snap"))
 TICKS = 60
-"""Three low periods."""
+"""Three slow periods."""
 SHORT = Options("", device="mock", lock_step=True, baseline=False, duration=1e-3 * TICKS)
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_cache")]
 

@@ -74,7 +74,7 @@ def act(session, *steps):
 
 
 def watched(session, look):
-    """Run a session in lock-step, `look` called after each low step."""
+    """Run a session in lock-step, `look` called after each slow step."""
     session.prepare()
     latest = session.visual.latest
 
@@ -98,7 +98,7 @@ def test_a_scene_is_felt_along_its_path_and_its_solver_keeps_its_tolerance_or_is
     status is chaotic. What its best force is off by must lie below what the device's own friction hides.
     """
     path = tmp_path / "run.h5"
-    # a low step in each tick, to look at its problem
+    # a slow step in each tick, to look at its problem
     session = Session(Options(scene, ("rates.low_hz=1000",), device="mock", lock_step=True, record=path))
     left = []
 
@@ -169,7 +169,7 @@ def test_twice_the_moduli_are_twice_the_force(tmp_path):
 
 @pytest.fixture(scope="module")
 def changed_run(tmp_path_factory, own_cache):
-    """A run in lock-step whose operator changes things from low steps 11 and 17 on."""
+    """A run in lock-step whose operator changes things from slow steps 11 and 17 on."""
     path = tmp_path_factory.mktemp("run") / "run.h5"
     session = Session(replace(BLOCK, record=path))
     session.prepare()
@@ -247,7 +247,7 @@ RATIO = "bodies.tissue.material.poisson_ratio"
 
 
 def ratio_changed(path, overrides, at, *values):
-    """Forces (n, 3) [N] of a run in lock-step whose ratio is changed at low steps `at`."""
+    """Forces (n, 3) [N] of a run in lock-step whose ratio is changed at slow steps `at`."""
     session = Session(replace(BLOCK, record=path, overrides=(*QUICK, *overrides)))
     steps, due = iter(range(10**6)), dict(zip(at, values, strict=True))
 
@@ -284,7 +284,7 @@ def force_of(path, overrides):
 def test_a_poissons_ratio_changed_under_pressure_goes_over_in_even_steps_to_the_force_of_the_new_one(
     tmp_path,
 ):
-    """Without friction, which would remember: a fifth of the change a low step, but for its curvature."""
+    """Without friction, which would remember: a fifth of the change a slow step, but for its curvature."""
     held = (
         "device.path=[[0, 0, 0.0555, 0], [0.15, 0, 0.048, 0], [0.6, 0, 0.048, 0]]",
         "friction.default=0",
@@ -387,7 +387,7 @@ def test_the_coupling_has_its_gains_among_the_live_keys_and_a_direct_hold_none()
         ),
         (
             "bodies.tissue.integration=full",
-            "cannot be changed while it runs; what can be is friction.default",
+            "cannot be changed while the scene runs; choose one of friction.default",
         ),
         ("friction.default=-1", "friction.default = -1 is too small"),
     ],

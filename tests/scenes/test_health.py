@@ -22,7 +22,7 @@ TROUBLES = (
     {"waited": 22},
     {"flags": FADING},
     {"late": 40},
-    {"slower": "low rate 20 of 50 Hz"},
+    {"slower": "slow loop at 20 of 50 Hz"},
 )
 WORDS = ("fading", "recording failed", "paused", "waiting", "fading in", "late", "slower rates")
 
@@ -90,7 +90,7 @@ def test_only_whole_ticks_that_waited_are_told(monkeypatch):
         readings.look()
         state = SceneState(np.zeros((0, 3)), counters=np.zeros(4, int))
         said = {one.label: one.text for one in readings.groups(state)["exchange"]}
-        return said["ticks waited for a frame"], readings.light()
+        return said["ticks paused for a frame"], readings.light()
 
     assert session.slow.first()
     count, light = told(rig.ratio)
@@ -108,7 +108,7 @@ def test_only_whole_ticks_that_waited_are_told(monkeypatch):
         if int(count):
             break
     assert int(count) == rig.waited == 1
-    assert light.word == "waiting" and "stood still for 1 of the last 1 " in light.sentence
+    assert light.word == "waiting" and "paused for 1 of the last 1 " in light.sentence
     count, light = told(0)
     assert count == "1" and light.word != "waiting"
     rig.low.close()

@@ -57,7 +57,7 @@ STATE = PanelState(
         ),
     },
     plots=(Plot("force", "N", SECONDS, {"norm": 0.3 + 0.2 * np.sin(SECONDS)}, 3.3),),
-    keys=(("space", "pause, go on"),),
+    keys=(("space", "pause or go on"),),
     messages=("12 s  a message",),
     legend=(Entry("dot", "stick  (3)", palette.CONTACT[1]),),
 )
@@ -277,7 +277,7 @@ CHANGES = {
     "device": "a Touch",
     "status": "something else, and it takes more than one line to say what it is that went wrong",
     "status_level": "bad",
-    "light": Light("waiting", "the scene stood still for 9 of the last 1000 ticks", "bad"),
+    "light": Light("waiting", "the scene paused for 9 of the last 1000 ticks", "bad"),
     "elapsed": 99.0,
     "paused": True,
     "frozen": True,

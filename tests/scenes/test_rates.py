@@ -1,4 +1,4 @@
-"""Runs whose low rate follows a scripted machine: nothing waits, and a replay repeats them bit for bit."""
+"""Runs whose slow rate follows a scripted machine: nothing waits, and a replay repeats them bit for bit."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ SCENES = {
 
 
 def busy(slow: float, since: float, until: float) -> Duration:
-    """Low steps that take so long [s] in that time, and 2 ms else."""
+    """Slow steps that take so long [s] in that time, and 2 ms else."""
     return lambda now, budget: slow if since <= now < until else 2e-3
 
 

@@ -73,7 +73,7 @@ def test_who_follows_the_servo_sees_it_where_it_is_and_not_where_the_slow_loop_l
     visual = Visual(spec, lock.scene, high, lock.lows)
     visual.follow_servo()
     visual.follows = False
-    # a low step, and then ticks that it knows nothing of; the hand moves as fast as a hand does
+    # a slow step, and then ticks that it knows nothing of; the hand moves as fast as a hand does
     for ticks in (4 * lock.ratio + 1, lock.ratio // 2):
         visual.publish(visual.take_tool(), lock.tick, NOTHING)
         for _ in range(ticks):

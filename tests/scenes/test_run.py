@@ -44,7 +44,7 @@ def test_a_result_holds_what_a_report_needs(recorded):
     result = recorded[1].result
     assert recorded[1].status == FINISHED
     assert result["interface"] == "krylov"
-    assert result["latency"] == "one low period"
+    assert result["latency"] == "one period of the slow loop"
     assert {"rate_hz", "steps", "missed", "stale", "late_us", "step_us"} <= set(result["servo"])
     assert {"rate_hz", "steps", "step_ms", "overruns", "contacts_max"} <= set(result["slow"])
     assert set(result["servo"]["step_us"]) == DISTRIBUTION == set(result["slow"]["step_ms"])

@@ -122,7 +122,7 @@ def test_a_change_of_friction_reaches_the_servo_with_the_frame_of_its_low_step_a
     assert session.run().status == FINISHED
     changes = read_recording(tmp_path / "run.h5").changes
     step = changes[0][0]
-    # it goes over in a tenth of a second, in as many low steps as fall into it
+    # it goes over in a tenth of a second, in as many slow steps as fall into it
     assert [k for k, _ in changes] == list(range(step, step + round(0.1 / (session.rig.ratio * 1e-3))))
     assert all(text.startswith("friction.default=") for _, text in changes)
     assert changes[-1][1] == "friction.default=0.0"

@@ -105,7 +105,7 @@ def test_a_live_change_of_friction_leaves_the_rest_and_unknown_keys_are_refused(
     given = load_scene("suction-sphere", ['gas={kind="airtight"}'])
     assert {"gas.max_pressure", "gas.leak"} <= {live.key for live in live_keys(given)}
     assert changed(spec, "friction.default=0.1").friction.default == 0.1
-    with pytest.raises(ConfigError, match="cannot be changed while it runs"):
+    with pytest.raises(ConfigError, match="cannot be changed while the scene runs"):
         changed(spec, "contact.sealing=0.001")
 
 

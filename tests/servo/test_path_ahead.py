@@ -19,7 +19,7 @@ from palpo.physics.numerics.kernels import kernel
 LONG = [[0.0, 0.0, 0.04, 0.0], [7.0, 0.02, 0.041, 0.0], [2e4, 0.0, 0.05, 0.01], [4.5e6, 0.0, 0.04, 0.0]]
 TURNS = [[0, 1, 0, 0.0], [0, 1, 0, 0.5], [1, 0, 0, -0.5], [0, 0, 1, 3.0]]
 PERIOD = 4000
-"""Ticks of the slowest low period."""
+"""Ticks of the slowest slow period."""
 
 
 @kernel

@@ -217,7 +217,7 @@ def test_what_the_tool_feels_the_beam_gets_at_rest(kind: str) -> None:
     if kind == "krylov":
         np.testing.assert_allclose(got, -on_tool, rtol=1e-9, atol=1e-12)
     else:
-        # the low rate's forces of 20 ms against the servo's at the same place, still settling by then
+        # the slow rate's forces of 20 ms against the servo's at the same place, still settling by then
         np.testing.assert_allclose(got, -on_tool, rtol=0.02, atol=1e-3)
 
 

@@ -49,7 +49,7 @@ def drift(body) -> np.ndarray:
 @pytest.mark.parametrize("box", [RIGID_BOX, SOFT_BOX], ids=["rigid", "soft"])
 @pytest.mark.parametrize("low_hz", [50, 20])
 def test_a_body_falls_as_backward_euler_falls(box, low_hz):
-    """v = -g t and x = -g t (t + h) / 2 exactly, at any low rate: the substeps have the servo's step."""
+    """v = -g t and x = -g t (t + h) / 2 exactly, at any slow rate: the substeps have the servo's step."""
     text = BOX_ON_PLANE.format(box=box).replace("0.0105", "0.3")
     run = lock_step(text, f"rates.low_hz={low_hz}")
     body = member(run, "box").body
@@ -152,11 +152,11 @@ def bonded_layer_factor(chi, poisson):
     )
 
 
-# ---- detection between two low steps
+# ---- detection between two slow steps
 
 
 def distance_to_surface(run: LockStep, name: str, point) -> float:
-    """Exact distance [m] of a point from the surface of a low-rate body as it stands, by enumeration."""
+    """Exact distance [m] of a point from the surface of a slow-rate body as it stands, by enumeration."""
     soft = member(run, name)
     topology, x = run.scene.topology, soft.positions()
     own = topology.triangles[topology.point_body[topology.triangles[:, 0]] == soft.number] - soft.first
@@ -171,7 +171,7 @@ def distance_to_surface(run: LockStep, name: str, point) -> float:
 @pytest.mark.parametrize("low_hz", [50, 20])
 @pytest.mark.parametrize("delay", [0, 7, 33], ids=["at once", "within a period", "later"])
 def test_a_hand_at_one_metre_a_second_never_passes_the_contact_distance(low_hz, delay):
-    """From rest 20 mm away to 1 m/s in a single tick, at any phase of the low rate, into the block."""
+    """From rest 20 mm away to 1 m/s in a single tick, at any phase of the slow rate, into the block."""
     run = lock_step(
         BALL_ON_BLOCK, f"rates.low_hz={low_hz}", "bodies.ball.placement.position=[0.003, 0.028, -0.002]"
     )
@@ -190,7 +190,7 @@ def test_a_hand_at_one_metre_a_second_never_passes_the_contact_distance(low_hz, 
             closest = min(closest, distance_to_surface(run, "block", tool[run.low.tick - 1]) - radius)
     run.close()
     assert felt > 1.0
-    # the tick's own account, at every tick, and an exact query against the full body at every low step
+    # the tick's own account, at every tick, and an exact query against the full body at every slow step
     assert deepest == 0.0
     assert closest > 0.0
 
@@ -254,7 +254,7 @@ def test_a_landing_before_late_frames_goes_no_deeper_than_the_contact_distance()
 def test_a_hand_that_passes_five_millimetres_beside_a_block_at_one_metre_a_second_feels_nothing(
     start, end, low_hz
 ):
-    """Pairs are renewed at low rate, their geometry at every tick; frozen normals invent forces."""
+    """Pairs are renewed at slow rate, their geometry at every tick; frozen normals invent forces."""
     run = lock_step(
         BALL_ON_BLOCK, f"rates.low_hz={low_hz}", f"bodies.ball.placement.position={start}",
         "tool.hold.stiffness=50000", "tool.hold.damping=20",

@@ -1,4 +1,4 @@
-"""A low rate that is the servo's own: both step sizes are one, and no forces come late."""
+"""A slow rate that is the servo's own: both step sizes are one, and no forces come late."""
 
 import numpy as np
 import pytest

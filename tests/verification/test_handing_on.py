@@ -13,7 +13,7 @@ APART = FREE_BLOCK.replace("[0, 0.0004, 0]", "[0, 0.0304, 0]").replace("[0, 0.03
 """Two soft bodies that touch nothing."""
 
 PERIODS = 3
-"""Low periods before the frame that is looked at."""
+"""Slow periods before the frame that is looked at."""
 
 
 def flying(turn: float, swing: float) -> LockStep:

@@ -1,4 +1,4 @@
-"""HapCo at two rates: at rest as at one, on the way to first order in the low period, and repeatable."""
+"""HapCo at two rates: at rest as at one, on the way to first order in the slow period, and repeatable."""
 
 from functools import cache
 
@@ -31,7 +31,7 @@ COUPLED = Hold(direct=False, gains=Gains(400.0, 2.0, 0.5, 1e-3))
 
 
 def setup(mu, hold):
-    """What both loops are made from; contacts within 2 mm, far more than a low period's way."""
+    """What both loops are made from; contacts within 2 mm, far more than a slow period's way."""
     settings = default_settings(mu, TOLERANCE, 100000, gains=hold.gains)
     return *bodies(), Detection(bottom(), edges=False), hold, settings
 

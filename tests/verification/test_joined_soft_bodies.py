@@ -93,7 +93,7 @@ def test_a_light_post_that_is_pressed_on_by_47_newtons_stands_however_late_its_f
 ):
     force = proceed(lock_step(scene, f"rates.low_hz={low_hz}"), path)["force"]
     error = np.linalg.norm(force - exact, axis=1)
-    # asked of frames that are a low period late: 1% of the peak
+    # asked of frames that are a slow period late: 1% of the peak
     assert np.sqrt((error**2).mean()) < 0.01 * np.linalg.norm(exact, axis=1).max()
 
 

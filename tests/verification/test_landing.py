@@ -25,7 +25,7 @@ placement = {{ position = [0, {height}, 0] }}
 material = {{ youngs_modulus = 30e3, poisson_ratio = 0.45, density = 1030, alpha = {alpha}, beta = 2e-3 }}
 """
 LATE = (1.0, 1.9, 1.2, 1.7)
-"""Low periods that low steps take in turn."""
+"""Slow periods that slow steps take in turn."""
 
 
 def dropped(
@@ -158,7 +158,7 @@ def test_of_a_body_with_a_little_too_much_energy_a_little_is_taken(excess: float
 
 @pytest.mark.parametrize("rate", [100, 1000])
 def test_a_ball_that_rests_on_a_lightly_damped_block_is_felt_as_if_all_were_at_1_khz(rate: int) -> None:
-    """Nothing of a low step is felt where nothing moves."""
+    """Nothing of a slow step is felt where nothing moves."""
     above, pressed = (0.003, 0.0088, -0.002), (0.003, 0.0068, -0.002)
     felt = []
     for kind in ("krylov", "monolithic"):

@@ -30,7 +30,7 @@ def reduction_over(count: int, held: bool = True) -> tuple[LargeReduction, np.nd
     near = surface[np.argsort(np.linalg.norm(mesh.nodes[surface] - mesh.nodes[top], axis=1))[:count]]
     reduction = LargeReduction(TetMember(body, 0, 0), SHIFTS, 3 * count)
     with ThreadPoolExecutor(2) as pool:
-        for _ in range(2):  # columns go on where the last low step left them
+        for _ in range(2):  # columns go on where the last slow step left them
             reduction.prepare(near.astype(np.intp), pool)
             reduction.solve(pool)
     return reduction, near

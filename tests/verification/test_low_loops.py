@@ -1,4 +1,4 @@
-"""Soft bodies with low loops of their own, at rates of their own: what holds whoever is quicker."""
+"""Soft bodies with slow loops of their own, at rates of their own: what holds whoever is quicker."""
 
 from itertools import cycle
 

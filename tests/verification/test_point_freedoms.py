@@ -92,7 +92,7 @@ def test_many_bearing_points_share_a_model_that_is_no_larger(monkeypatch):
 
 
 def _dragged_force(columns, *keys):
-    """Force on a ball led into the block and across; modes and bearing points of each low period."""
+    """Force on a ball led into the block and across; modes and bearing points of each slow period."""
     kind = "krylov" if columns else "monolithic"
     run = lock_step(
         BALL_ON_BLOCK, *keys, f"interface.max_columns={columns or 8}", "rates.low_hz=50", kind=kind

@@ -31,7 +31,7 @@ def pressed(depth: float, ticks: int) -> np.ndarray:
 def runs(text: str) -> list[LockStep]:
     """The same scene as it is, and with contacts always looked for as far as ever.
 
-    Everything is at the servo's rate: what a low loop sends depends on which points had rows.
+    Everything is at the servo's rate: what a slow loop sends depends on which points had rows.
     """
     changes = "solver.tolerance=1e-12", "solver.sweeps_high=500"
     made = [LockStep(small_scene(text, *changes), "monolithic") for _ in range(2)]
@@ -90,7 +90,7 @@ def test_forces_that_fling_a_body_have_contacts_looked_for_once_more() -> None:
 
 
 def test_the_papers_proxy_looks_at_every_pair_whatever_it_saw_before():
-    """It is set to where the servo is in each low step, by a way that its odometer knows nothing of."""
+    """It is set to where the servo is in each slow step, by a way that its odometer knows nothing of."""
     run = lock_step(BALL_ON_BLOCK, kind="paper")
     way = pressed(0.002, 200)
     proceed(run, way)

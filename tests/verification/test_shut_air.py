@@ -202,7 +202,7 @@ def test_no_cavity_without_a_seal(limits):
 
 
 def evacuated(more: str = "") -> LockStep:
-    """The cup on the block, after three low periods with a twentieth of its air gone."""
+    """The cup on the block, after three slow periods with a twentieth of its air gone."""
     lock = LockStep(small_scene(CLAMPED.replace("alarm = 3e-3", "alarm = 3e-3\n" + more)))
     proceed(lock, 60)
     lock.high.engine.cavities.amount[0] *= 0.95

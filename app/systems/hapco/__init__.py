@@ -53,22 +53,22 @@ class Hapco(System):
                 Live(f"bodies.{body.name}.material.poisson_ratio", "material", f"nu of {body.name}", "",
                      min(0.0, body.material.poisson_ratio), max(0.49, body.material.poisson_ratio),
                      body.material.poisson_ratio,
-                     help="K^-1 is made anew in the background, and felt once it is")
+                     help="K^-1 is recomputed in the background, then used")
                 for body in (spec.mobile, spec.fixed)
                 if body.material is not None
             ),
             Live("contact.tolerance", "contact", "tolerance", "m", 0.0, max(0.01, 2 * tolerance), tolerance,
-                 help="gap below which a vertex is a contact"),
+                 help="vertices closer than this are contacts"),
             *hold_keys("tool.hold", spec.hold),
             *_solver_keys(solver),
             Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
             Live("solver.time_cap", "solver", "most time", "s", 0.0, max(0.005, solver.time_cap),
-                 solver.time_cap, help="0 is no limit"),
+                 solver.time_cap, help="0: no limit"),
             *hand_keys(spec),
             Live("stylus.weight", "hand", "stylus weight", "N", 0.0, max(1.0, 2 * stylus.weight),
-                 stylus.weight, help="force upward that makes up for it"),
+                 stylus.weight, help="upward force that balances its weight"),
             Live("stylus.friction", "hand", "stylus friction", "N", 0.0, max(0.5, 2 * stylus.friction),
-                 stylus.friction, help="force along the motion that makes up for it"),
+                 stylus.friction, help="force along the motion that balances friction"),
             Live("zoom.scale", "zoom", "motion at contact", "", 0.01, 1.0, zoom.scale, True),
             Live("zoom.range", "zoom", "begins at", "m", 0.0, max(0.02, 2 * zoom.range), zoom.range),
         ]  # fmt: skip

@@ -3,7 +3,7 @@
 A modulus scales K^-1, a ratio of Poisson's does not, and to make it anew takes seconds. So each surface has
 room for two (palpo.physics.compliance.surface): the one in force, and one beside it. A thread makes what is
 asked for while the servo goes on with what it has; then it is written beside, and the share of it rises to
-one in even steps, one a low step, as a modulus goes over. A recording keeps the low step at which that began,
+one in even steps, one a slow step, as a modulus goes over. A recording keeps the slow step when that began,
 so that a replay, which makes K^-1 on the spot, repeats the run.
 """
 

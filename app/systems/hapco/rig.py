@@ -1,4 +1,4 @@
-"""HapCo ready to run: everything is computed by the servo, so that the low loop only carries settings and
+"""HapCo ready to run: everything is computed by the servo, so that the slow loop only carries settings and
 pictures; or, in a scene of two loops, it finds the contacts (palpo.physics.systems.hapco.two_rates).
 """
 
@@ -89,8 +89,8 @@ class HapcoRig(PlainRig):
     def latency(self) -> str:
         """How old a frame is when it is first felt, in words."""
         if self.loops is None:
-            return "none, as all is computed at the servo's rate"
-        return "as long as a low step takes" if self._threads else "one low period"
+            return "none: the servo computes everything"
+        return "one slow step" if self._threads else "one period of the slow loop"
 
     @property
     def waited(self) -> int:
@@ -116,7 +116,7 @@ class HapcoRig(PlainRig):
         return self._renewal.ready(ratios_of(spec))
 
     def change(self, spec: HapcoScene) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         self.spec = spec
         self._renewal.take(ratios_of(spec))
         self.low.values = settings_of(spec, self._built)
@@ -159,24 +159,24 @@ class HapcoRig(PlainRig):
         """Ticks whose solve came to one of its limits."""
         told = self.solved.engine.solver.told
         return {
-            "sweeps used up": int(told["sweep_caps"][0]),
-            "time used up": int(told["time_caps"][0]),
+            "not converged": int(told["sweep_caps"][0]),
+            "out of time": int(told["time_caps"][0]),
             "solves diverged": int(told["divergences"][0]),
         }
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
-        """Sentences on contacts without room and on solves that stopped short."""
+        """Sentences on dropped contacts and on solves that stopped short."""
         solver, counts, found = self.spec.solver, self.counts(), []
         if lost := int(self.solved.engine.count["lost"][0]):
             found.append(f"{lost} contacts were dropped: capacity full.")
-        if counts["sweeps used up"]:
+        if counts["not converged"]:
             found.append(
-                f"In {counts['sweeps used up']} ticks {solver.sweeps} sweeps did not reach the solver's "
+                f"In {counts['not converged']} ticks {solver.sweeps} sweeps did not reach the solver's "
                 f"stop; raise solver.sweeps or the error that it stops at."
             )
-        if counts["time used up"]:
+        if counts["out of time"]:
             found.append(
-                f"In {counts['time used up']} ticks the solver's {1e3 * solver.time_cap:g} ms were over "
+                f"In {counts['out of time']} ticks the solver's {1e3 * solver.time_cap:g} ms were over "
                 f"before it reached its stop."
             )
         if counts["solves diverged"]:

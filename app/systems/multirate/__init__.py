@@ -85,7 +85,7 @@ class Multirate(System):
                 shapes.add(body.name, plate(body, solid), kind="plane", colour=body.colour, static=True)
 
     def rehearse(self) -> None:
-        """Three low periods; the bodies by themselves first, while another process compiles their kinds."""
+        """Three slow periods; the bodies by themselves first, while another process compiles their kinds."""
         from palpo.app.systems.multirate.build import build_scene
         from palpo.app.systems.multirate.rehearsal import REHEARSED, rehearse, rehearse_air
         from palpo.config.load import load_scene

@@ -73,7 +73,7 @@ class Visual(Frames):
     """Geometry of a scene, and the frames of its state; the strain is the tetrahedra's equivalent strain."""
 
     def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate, lows: Sequence[LowRate] = ()) -> None:
-        """lows: the low loops, whose reduced models the servo moves the bodies by; the first one writes.
+        """lows: the slow loops, whose reduced models the servo moves the bodies by; the first one writes.
 
         Without them a reader gets what the slow loop has.
         """
@@ -179,7 +179,7 @@ class Visual(Frames):
             low.drawn.wanted = True
 
     def take_tool(self) -> int:
-        """Slot of the newest tool state; it stays until the low loop or this asks again."""
+        """Slot of the newest tool state; it stays until the slow loop or this asks again."""
         return int(acquire(self.high.link.state_control)[0])
 
     def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:

@@ -20,7 +20,7 @@ PERIODS = 3
 
 
 def rehearse(name: str = REHEARSED, changes: Sequence[str] = ()) -> LockStep:
-    """Three low periods of a scene; what was run, its loops closed."""
+    """Three slow periods of a scene; what was run, its loops closed."""
     lock = LockStep(build_scene(load_scene(name, [FEW, *changes])), "krylov")
     made = lock.high.counts.tick
 

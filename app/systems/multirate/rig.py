@@ -66,26 +66,26 @@ class MultirateRig(PlainRig):
 
     @property
     def others(self) -> tuple[LowRate, ...]:
-        """The low loops of the slower bodies."""
+        """The slow loops of the slower bodies."""
         return tuple(self.lock.lows[1:])
 
     @property
     def ratios(self) -> tuple[int, ...]:
-        """Servo ticks in a period of each low loop by the scene."""
+        """Servo ticks in a period of each slow loop by the scene."""
         return tuple(low.loop.ratio for low in self.lock.lows)
 
     def adopted_at(self, number: int) -> int:
-        """Ticks done when the servo took the last frame of that low loop, -1 where it has not."""
+        """Ticks done when the servo took the last frame of that slow loop, -1 where it has not."""
         return self.lock.lows[number].adopted_at()
 
     @property
     def latency(self) -> str:
         """How old a frame is when it is first felt, in words."""
         if self.kind == "monolithic":
-            return "none: every body at the servo's rate"
+            return "none: the servo computes everything"
         if not self.low.lock_step:
-            return "as long as a low step takes"
-        return "none" if self.spec.interface.latency == "none" else "one low period"
+            return "one slow step"
+        return "none" if self.spec.interface.latency == "none" else "one period of the slow loop"
 
     @property
     def waited(self) -> int:
@@ -109,7 +109,7 @@ class MultirateRig(PlainRig):
                 rehearse_air()
 
     def change(self, spec: SceneSpec) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         self.spec = spec
         change_scene(self.scene, spec)
 
@@ -128,7 +128,7 @@ class MultirateRig(PlainRig):
         found = []
         dropped = sum(int(link.log.dropped[0]) for link in self.lock.side.links)
         if dropped:
-            found.append(f"{dropped} forces did not fit into the force log.")
+            found.append(f"{dropped} forces were dropped from the force log: capacity full.")
         far = sum(low.lost_pairs for low in self.lock.lows)
         if far:
             found.append(f"{far} far candidate pairs were dropped: capacity full.")

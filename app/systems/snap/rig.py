@@ -1,4 +1,4 @@
-"""A snap scene ready to run: the servo computes everything, the low loop carries settings and pictures."""
+"""A snap scene ready to run: the servo computes everything, the slow loop carries settings and pictures."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -86,7 +86,7 @@ class SnapRig(PlainRig):
         return {"socket": c.material.density * volume, "plug": float(held)}
 
     def change(self, spec: SnapScene) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         self.spec = spec
         self.low.values = self._values()
 
@@ -102,17 +102,17 @@ class SnapRig(PlainRig):
     def counts(self) -> dict[str, int]:
         """Steps whose solve came to one of its limits."""
         told = self.side.snap.engine.solver.told[0]
-        return {"sweeps used up": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
+        return {"not converged": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
-        """Sentences on contacts without room and on solves that stopped short."""
+        """Sentences on dropped contacts and on solves that stopped short."""
         counts, found = self.counts(), []
         lost = int(self.side.snap.engine.count[0]["lost"])
         if lost:
             found.append(f"{lost} contacts were dropped: raise contact.capacity or lower contact.clusters.")
-        if counts["sweeps used up"]:
+        if counts["not converged"]:
             found.append(
-                f"In {counts['sweeps used up']} steps {self.spec.solver.sweeps} sweeps did not reach the "
+                f"In {counts['not converged']} steps {self.spec.solver.sweeps} sweeps did not reach the "
                 f"solver's tolerance; raise solver.sweeps or solver.tolerance."
             )
         if counts["solves diverged"]:

@@ -37,14 +37,14 @@ class SuctionSystem(System):
             lower, upper = gas.atmosphere + 1.0, max(gas.atmosphere + 20 * kpa, 2 * gas.max_pressure)
             air = [
                 Live("gas.max_pressure", "air", "P_max", "Pa", lower, upper, gas.max_pressure, True,
-                     help="at which air lifts the rim"),
+                     help="pressure at which air lifts the rim"),
                 Live("gas.leak", "air", "slot under the rim", "m", 0.0, max(2e-5, 2 * gas.leak), gas.leak),
             ]  # fmt: skip
         elif isinstance(gas, PassiveGas):
             rms = gas.seal.rms
             air = [
                 Live("gas.seal.rms", "air", "roughness, rms", "m", 1e-7, max(5e-5, 2 * rms), rms, True,
-                     help="of cup and partner together: how air gets by under the rim"),
+                     help="of cup and surface together: sets the leak under the rim"),
             ]  # fmt: skip
         elif not gas.table:
             air = [
@@ -111,7 +111,7 @@ def _pump_keys(gas: PumpedGas) -> list[Live]:
     if not vent.table:
         keys.append(
             Live("gas.manifold.vent.state", "air", "vent", "", 0.0, 0.0, vent.state, choices=("shut", "open"),
-                 help="lets air into the manifold, so that the cups drop what they hold")
+                 help="lets air into the manifold: the cups let go")
         )  # fmt: skip
     return keys
 

@@ -85,8 +85,8 @@ class SuctionRig(PlainRig):
     def latency(self) -> str:
         """How old a frame is when it is first felt, in words."""
         if self.built.hand is None:
-            return "none, as nobody holds a cup"
-        return "as long as a low step takes" if self._threads else "none, as a step takes no time"
+            return "none: no hand takes part"
+        return "one slow step" if self._threads else "none: a slow step takes effect at once"
 
     @property
     def waited(self) -> int:
@@ -114,7 +114,7 @@ class SuctionRig(PlainRig):
         return masses if body is None else masses | {body.name: body.mass}
 
     def change(self, spec: SuctionScene) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two low steps."""
+        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         rougher = getattr(spec.gas, "seal", None) != getattr(self.spec.gas, "seal", None)
         self.spec = spec
         suction, gas, solver = self.built.suction, spec.gas, spec.solver
@@ -153,14 +153,14 @@ class SuctionRig(PlainRig):
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""
         told = self.state.solver.told[0]
-        return {"sweeps used up": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
+        return {"not converged": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on slow motion, and on solves that stopped short."""
         found = []
         if late := self.behind:
             found.append(
-                f"The scene was in slow motion, and took {late * self.dt:.2f} s longer than its own time."
+                f"The scene ran in slow motion: it took {late * self.dt:.2f} s longer than its own time."
             )
         if diverged := self.counts()["solves diverged"]:
             found.append(f"In {diverged} ticks the servo's solver diverged and its best force was kept.")
