@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.admittance import make_plug, plug_advance, plug_free
+from palpo.physics.collision.closest import vector
 from palpo.physics.collision.distance_field import exact_field, signed_distance
-from palpo.physics.collision.facet_distance import facet_distance
+from palpo.physics.collision.nearest import fit, make_descent, signed_nearest, target
 from palpo.physics.collision.surface_points import (
     CONE,
     SurfacePoints,
@@ -25,6 +26,7 @@ from palpo.physics.collision.surface_points import (
 )
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.contact.solving import solve
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.cyclic import equal_motions
@@ -53,11 +55,14 @@ SWEEPS = 5000
 
 
 @kernel
-def nearest(points, x, triangles, reach, out, place, weights, way):
-    """`facet_distance` of points (n, 3), in rows."""
-    scratch = np.empty(3)
+def nearest(points, surface, x, reach, out, place, weights, way):
+    """`signed_nearest` of points (n, 3), in rows."""
+    descent = make_descent()
+    fit(surface.boxes, x)
     for k in range(points.shape[0]):
-        out[k], place[k] = facet_distance(points[k], x, triangles, reach, weights[k], way[k], scratch)
+        out[k], place[k] = signed_nearest(
+            surface, x, vector(points, k), -1, reach, weights[k], way[k], descent
+        )
 
 
 def faces(x: NDArray[np.float64], ways: NDArray[np.int64], d: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -140,6 +145,7 @@ class FineSide:
         )
         self.fresh = np.zeros(n, bool)
         self.skin = self._skin()
+        self.target = target(SurfaceMesh.patch(prong.mesh.nodes, self.skin))
 
     def _skin(self) -> NDArray[np.int32]:
         """Triangles of the boundary about the contact surface, which tell where it ends."""
@@ -268,7 +274,7 @@ class Reference:
         x = side.nodes()
         n, reach = at.size, self.connector.interference + REACH
         gap, place, weights, way = np.zeros(n), np.zeros(n, np.int64), np.zeros((n, 3)), np.zeros((n, 3))
-        nearest(p, x, side.skin, reach, gap, place, weights, way)
+        nearest(p, side.target, x, reach, gap, place, weights, way)
         nodes = side.skin[np.maximum(place, 0)]
         slot = np.minimum(np.searchsorted(side.contact, nodes), len(side.contact) - 1)
         used = (side.contact[slot] == nodes) | (weights == 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.nearest_surface import nearest_surface
+from palpo.physics.collision.nearest import TriangleTree, nearest_places, triangle_tree
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 
@@ -25,11 +25,11 @@ class Nearness:
         """held: the shape that the hand holds."""
         self._length, self._held = geometry.length, held
         others = [d for d in geometry.drawables if d is not held]
-        self._others = np.vstack([np.zeros((0, 3), np.int32), *(_faces(d) for d in others)])
-        self._own = _faces(held)
+        faces, own = np.vstack([np.zeros((0, 3), np.int32), *(_faces(d) for d in others)]), _faces(held)
+        self._others, self._own = (triangle_tree(geometry.rest, part) for part in (faces, own))
         points = np.arange(held.first_vertex, held.first_vertex + held.n_vertices, dtype=np.int32)
-        self._points = np.unique(self._own) if len(self._own) else points
-        self._facing = np.unique(self._others)
+        self._points = np.unique(own) if len(own) else points
+        self._facing = np.unique(faces)
 
     def look(self, state: SceneState) -> None:
         """Write what there is to see into the state; a distance only while nothing is touched."""
@@ -37,16 +37,16 @@ class Nearness:
         self._look_at_contacts(state, x)
         state.nearest = np.full((2, 3), np.nan)
         pressed = np.asarray(state.contact_state) != OPEN
-        if not pressed.any() and len(self._others) and np.isfinite(x).all():
+        if not pressed.any() and self._facing.size and np.isfinite(x).all():
             self._look_around(state, x)
 
     def _look_at_contacts(self, state: SceneState, x: Floats) -> None:
         n = len(state.contact_point)
         state.contact_normal = np.full((n, 3), np.nan)
-        if n and len(self._others):
+        if n and self._facing.size:
             points = np.ascontiguousarray(state.contact_point)
             within, places = TOUCHED * self._length, np.zeros((n, 3))
-            nearest_surface(points, x, self._others, within, places, state.contact_normal)
+            nearest_places(points, self._others, x, within, places, state.contact_normal)
 
     def _look_around(self, state: SceneState, x: Floats) -> None:
         """The two nearest places: a vertex of either side, and the nearest place of the other's faces."""
@@ -54,8 +54,8 @@ class Nearness:
         own, facing = x[self._points], x[self._facing]
         low, high = own.min(axis=0) - within, own.max(axis=0) + within
         here = facing[((facing >= low) & (facing <= high)).all(axis=1)]
-        found = [_least(own, x, self._around(x, self._others, low, high), within)]
-        if len(here) and len(self._own):
+        found = [_least(own, x, self._others, within)]
+        if len(here) and len(self._own.triangles):
             there = _least(here, x, self._own, within)
             found.append((there[0], there[1][::-1]))
         distance, pair = min(found, key=lambda one: one[0])
@@ -63,12 +63,6 @@ class Nearness:
             start, end = pair
             # from the skin of what is round about its line
             state.nearest = np.array([start + (end - start) * self._held.radius / distance, end])
-
-    @staticmethod
-    def _around(x: Floats, triangles: Indices, low: Floats, high: Floats) -> Indices:
-        corners = x[triangles]
-        there = (corners.max(axis=1) >= low) & (corners.min(axis=1) <= high)
-        return triangles[there.all(axis=1)]
 
 
 def _faces(shape: Drawable) -> Indices:
@@ -78,12 +72,10 @@ def _faces(shape: Drawable) -> Indices:
     return (shape.triangles + shape.first_vertex).astype(np.int32)
 
 
-def _least(points: Floats, x: Floats, triangles: Indices, within: float) -> tuple[float, Floats]:
-    """The least distance of points to triangles [m], infinite beyond `within`; and where it is, (2, 3)."""
-    if not len(triangles):
-        return np.inf, np.full((2, 3), np.nan)
+def _least(points: Floats, x: Floats, surface: TriangleTree, within: float) -> tuple[float, Floats]:
+    """The least distance of points to a surface [m], infinite beyond `within`; and where it is, (2, 3)."""
     points = np.ascontiguousarray(points)
     places, normals = np.zeros_like(points), np.zeros_like(points)
-    distances = nearest_surface(points, x, triangles, within, places, normals)
+    distances = nearest_places(points, surface, x, within, places, normals)
     k = int(np.argmin(distances))
     return float(distances[k]), np.array([points[k], places[k]])

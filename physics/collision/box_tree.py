@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.topology import Topology
-from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 LEAF = 4
 """Most primitives in a leaf of the tree."""
+DEPTH = 64
+"""Most boxes that wait in a search of one tree; median splits of any mesh that fits in memory need fewer."""
 
 
 class Tree(NamedTuple):
@@ -82,8 +84,11 @@ def build_tree(centres: NDArray[np.float64]) -> Tree:
 
 
 @kernel
-def refit_nodes(tree, primitives, x, first, stop):
-    """Fit the boxes of nodes first to stop - 1, all of a body, to the present positions x (n_points, 3)."""
+def refit_nodes(tree, points, x, first, stop):
+    """Fit the boxes of nodes first to stop - 1, all of a body, to the present positions x (n_points, 3).
+
+    points (n_primitives, 3): of each primitive.
+    """
     for node in range(stop - 1, first - 1, -1):
         for i in range(3):
             tree.box[node, i] = 1e300
@@ -96,13 +101,57 @@ def refit_nodes(tree, primitives, x, first, stop):
         else:
             for k in range(tree.span[node, 0], tree.span[node, 1]):
                 for c in range(3):
-                    p = primitives.points[tree.order[k], c]
+                    p = points[tree.order[k], c]
                     for i in range(3):
                         tree.box[node, i] = min(tree.box[node, i], x[p, i])
                         tree.box[node, 3 + i] = max(tree.box[node, 3 + i], x[p, i])
 
 
 @kernel
-def refit(tree, primitives, x):
-    """Fit all boxes of the tree to the present positions x (n_points, 3)."""
-    refit_nodes(tree, primitives, x, 0, tree.span.shape[0])
+def refit(tree, points, x):
+    """Fit all boxes of the tree to the present positions x (n_points, 3) of its primitives' points."""
+    refit_nodes(tree, points, x, 0, tree.span.shape[0])
+
+
+@inlined
+def low_corner(box, node):
+    """Least coordinates [m] of a node's box."""
+    return box[node, 0], box[node, 1], box[node, 2]
+
+
+@inlined
+def high_corner(box, node):
+    """Greatest coordinates [m] of a node's box."""
+    return box[node, 3], box[node, 4], box[node, 5]
+
+
+@inlined
+def box_distance2(box, node, low, high):
+    """Squared distance [m2] of a node's box from the box with the corners low and high; a point is both."""
+    d2 = 0.0
+    for i in range(3):
+        gap = max(box[node, i] - high[i], low[i] - box[node, 3 + i])
+        if gap > 0.0:
+            d2 += gap * gap
+    return d2
+
+
+@kernel
+def next_leaf(tree, low, high, reach, stack, top):
+    """The next leaf within reach [m] of the box with the corners low and high; -1 after the last.
+
+    stack (DEPTH,): nodes to visit, of which the last is stack[top]; also returns the new top. A search
+    begins with stack[0] = 0, the root, and top = 0.
+    """
+    children, box = tree.children, tree.box
+    while top >= 0:
+        node = stack[top]
+        top -= 1
+        if box_distance2(box, node, low, high) > reach * reach:
+            continue
+        if children[node, 0] < 0:
+            return node, top
+        stack[top + 1] = children[node, 0]
+        stack[top + 2] = children[node, 1]
+        top += 2
+    return -1, top

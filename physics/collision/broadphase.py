@@ -126,7 +126,7 @@ class BroadPhase:
         )
         self._search.settings["acceleration"] = acceleration
         self._handle = Handle(self._search)
-        refit_nodes(tree, whole, x, 0, len(tree.span))
+        refit_nodes(tree, whole.points, x, 0, len(tree.span))
 
     def find(
         self,

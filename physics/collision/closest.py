@@ -106,6 +106,27 @@ def point_triangle(p, a, b, c, weights):
 
 
 @inlined
+def vector(array, k):
+    """Row k of an array (n, 3) as a tuple, for which nothing counts references: queries of tuples take a
+    quarter of the time that they take of slices."""
+    return array[k, 0], array[k, 1], array[k, 2]
+
+
+@inlined
+def to_triangle(p, x, triangles, t, weights):
+    """(squared distance [m2] of p from triangle t, feature code of its closest point, its offset to p [m]).
+
+    p: a tuple. x (n, 3) [m], triangles (m, 3) of their numbers. Writes the closest point's weights (3,).
+    """
+    a, b, c = vector(x, triangles[t, 0]), vector(x, triangles[t, 1]), vector(x, triangles[t, 2])
+    feature = point_triangle(p, a, b, c, weights)
+    o0 = p[0] - weights[0] * a[0] - weights[1] * b[0] - weights[2] * c[0]
+    o1 = p[1] - weights[0] * a[1] - weights[1] * b[1] - weights[2] * c[1]
+    o2 = p[2] - weights[0] * a[2] - weights[1] * b[2] - weights[2] * c[2]
+    return o0 * o0 + o1 * o1 + o2 * o2, feature, (o0, o1, o2)
+
+
+@inlined
 def _end(t):
     return AT_START if t <= 0.0 else (AT_END if t >= 1.0 else INTERIOR)
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.collision.closest import EDGE_AB, FACE, VERTEX_A, point_triangle, triangle_normal
+from palpo.physics.collision.closest import EDGE_AB, FACE, VERTEX_A, to_triangle, triangle_normal, vector
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.kernels import inlined, kernel
 
@@ -131,24 +131,14 @@ def weighted_point(x, slots, weights, out):
         out[i] = weights[0] * x[a, i] + weights[1] * x[b, i] + weights[2] * x[c, i]
 
 
-@inlined
-def _closest(surface, x, p, t, weights):
-    """(squared distance of p from triangle t, feature code of its closest point); writes its weights."""
-    a, b, c = surface.triangles[t, 0], surface.triangles[t, 1], surface.triangles[t, 2]
-    feature = point_triangle(p, x[a], x[b], x[c], weights)
-    d2 = 0.0
-    for i in range(3):
-        d2 += (p[i] - weights[0] * x[a, i] - weights[1] * x[b, i] - weights[2] * x[c, i]) ** 2
-    return d2, feature
-
-
 @kernel
 def walk(surface, x, p, t, weights, trial):
-    """From triangle t to the one where the distance from p (3,) has a minimum over the surface x (s, 3).
+    """From triangle t to the one where the distance from p, a tuple, has a minimum over the surface x (s, 3).
 
     Returns the triangle; weights (3,): of its closest point. trial (3,): scratch.
     """
-    d2, feature = _closest(surface, x, p, t, weights)
+    triangles = surface.triangles
+    d2, feature, _ = to_triangle(p, x, triangles, t, weights)
     for _ in range(STEPS):
         if feature == FACE:
             return t
@@ -156,20 +146,20 @@ def walk(surface, x, p, t, weights, trial):
         if feature < VERTEX_A:
             other = surface.across[t, feature - EDGE_AB]
             if other >= 0:
-                d2_other, _ = _closest(surface, x, p, other, trial)
+                d2_other, _, _ = to_triangle(p, x, triangles, other, trial)
                 if d2_other < FARTHER * d2:
                     best, d2 = other, d2_other
         else:
-            slot = surface.triangles[t, feature - VERTEX_A]
+            slot = triangles[t, feature - VERTEX_A]
             for k in range(surface.around[slot], surface.around[slot + 1]):
                 other = surface.fan[k]
-                d2_other, _ = _closest(surface, x, p, other, trial)
+                d2_other, _, _ = to_triangle(p, x, triangles, other, trial)
                 if d2_other < FARTHER * d2:
                     best, d2 = other, d2_other
         if best == t:
             return t
         t = best
-        d2, feature = _closest(surface, x, p, t, weights)
+        d2, feature, _ = to_triangle(p, x, triangles, t, weights)
     return t
 
 
@@ -184,7 +174,7 @@ def search(surface, x, points, held, first, count, triangle, nearest, trial):
     for c in range(count):
         k = (first + c) % n
         if held[k] < 0:
-            nearest[k] = _closest(surface, x, points[k], triangle[k], trial[0])[0] ** 0.5
+            nearest[k] = to_triangle(vector(points, k), x, surface.triangles, triangle[k], trial[0])[0] ** 0.5
     for t in range(surface.triangles.shape[0]):
         radius2 = 0.0
         for i in range(3):
@@ -205,7 +195,7 @@ def search(surface, x, points, held, first, count, triangle, nearest, trial):
             for i in range(3):
                 d2 += (points[k, i] - centre[i]) ** 2
             if d2 < (nearest[k] + radius) ** 2:
-                distance = _closest(surface, x, points[k], t, trial[0])[0] ** 0.5
+                distance = to_triangle(vector(points, k), x, surface.triangles, t, trial[0])[0] ** 0.5
                 if distance < nearest[k]:
                     nearest[k], triangle[k] = distance, t
 

@@ -20,12 +20,11 @@ from palpo.physics.collision.learned_distance import (
     no_learned_distance,
 )
 from palpo.physics.collision.near_band import NearBand, everywhere, least_distance
+from palpo.physics.collision.nearest import Descent, make_descent
 from palpo.physics.collision.signed_distance import (
-    Descent,
     ExactDistance,
     exact_block,
     exact_distance,
-    make_descent,
     no_exact_distance,
     with_cell_lists,
 )

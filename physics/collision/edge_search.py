@@ -5,28 +5,11 @@ it, along which the facet cannot be touched. So points of the solid's convex edg
 facet that is nearest to such a point says where on the body it is, and which way is out.
 """
 
-from palpo.physics.collision.facet_distance import facet_distance
+from palpo.physics.collision.box_tree import box_distance2
+from palpo.physics.collision.closest import vector
+from palpo.physics.collision.nearest import fit, signed_nearest
 from palpo.physics.collision.surface_points import CONE
 from palpo.physics.numerics.kernels import inlined, kernel
-
-
-@inlined
-def _find_box(box, x):
-    """The box (2, 3) of nodes x (k, 3)."""
-    for i in range(3):
-        low, high = x[0, i], x[0, i]
-        for m in range(1, x.shape[0]):
-            low, high = min(low, x[m, i]), max(high, x[m, i])
-        box[0, i], box[1, i] = low, high
-
-
-@inlined
-def _box_gap(p, box):
-    """Distance of a point to a box."""
-    far = 0.0
-    for i in range(3):
-        far += max(0.0, box[0, i] - p[i], p[i] - box[1, i]) ** 2
-    return far**0.5
 
 
 @inlined
@@ -49,15 +32,15 @@ def _may_touch(edges, j, weights, facet, way):
 def _ask(s, probe, j):
     """Distance of the solid's point j to the body, where on it that is, and its normal if it can touch."""
     edges, own = probe.edges, probe.ways.shape[0]
-    c, k = s.candidates, probe.first + own + j
-    weights, way, nodes, x = edges.weights, edges.way, probe.points.nodes, probe.local
+    c, k, p = s.candidates, probe.first + own + j, vector(edges.place, j)
+    weights, way, nodes = edges.descent.weights, edges.way, probe.points.nodes
     edges.asked[j] = edges.travel[0]
     c.normal[k] = 0.0
-    c.told[k] = _box_gap(edges.place[j], edges.box)
+    c.told[k] = box_distance2(edges.target.boxes.tree.box, 0, p, p) ** 0.5
     if c.told[k] > edges.reach[0]:
         return
-    c.told[k], facet = facet_distance(
-        edges.place[j], x, probe.facets.corner, edges.reach[0], weights, way, edges.scratch
+    c.told[k], facet = signed_nearest(
+        edges.target, probe.local, p, -1, edges.reach[0], weights, way, edges.descent
     )
     if _may_touch(edges, j, weights, facet, way):
         for i in range(3):
@@ -74,13 +57,15 @@ def look_at_edges(s, probe, margin, way):
     """
     edges, own, c = probe.edges, probe.ways.shape[0], s.candidates
     nodes, weights = probe.points.nodes, probe.points.weights
-    if edges.place.shape[0] > 0:
-        _find_box(edges.box, probe.local)
+    fitted = False
     for j in range(edges.place.shape[0]):
         k = probe.first + own + j
         if c.told[k] - (edges.travel[0] - edges.asked[j]) > margin + way:
             continue
         if edges.asked[j] != edges.travel[0]:
+            if not fitted:
+                fit(edges.target.boxes, probe.local)
+                fitted = True
             _ask(s, probe, j)
         if c.normal[k, 0] == 0.0 and c.normal[k, 1] == 0.0 and c.normal[k, 2] == 0.0:
             continue

@@ -10,6 +10,7 @@ from palpo.physics.collision.distance_field import EXACT, DistanceField, Distanc
 from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance
 from palpo.physics.collision.near_band import everywhere
+from palpo.physics.collision.nearest import Descent, Target, make_descent, target
 from palpo.physics.collision.signed_distance import no_exact_distance
 from palpo.physics.collision.surface_points import (
     SurfacePoints,
@@ -21,6 +22,7 @@ from palpo.physics.collision.surface_points import (
 from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.contract.stages import ROTATION, Batch, Body, make_batch
 from palpo.physics.exchange.handle import Handle, of_process
+from palpo.physics.mesh.surface import SurfaceMesh
 
 MOST_CLUSTERS = 32
 """Of one probe."""
@@ -55,10 +57,9 @@ class Edges(NamedTuple):
     reach: NDArray[np.float64]  # (1,) up to which the distance is known [m]
     travel: NDArray[np.float64]  # (1,) that the probe's nodes went at most in the solid's frame so far [m]
     asked: NDArray[np.float64]  # (E,) and had gone when the distance was asked last [m]
-    box: NDArray[np.float64]  # (2, 3) of the probe's nodes in the solid's frame [m]
-    weights: NDArray[np.float64]  # (3,) scratch
+    target: Target  # the probe's surface
+    descent: Descent
     way: NDArray[np.float64]  # (3,) scratch
-    scratch: NDArray[np.float64]  # (3,)
 
 
 @of_process("address")
@@ -146,7 +147,7 @@ def make_probe(
 
     number: of the body among the engine's. edges: of the solid, none by default.
     """
-    edges = edges or no_edges(triangles)
+    edges = edges or no_edges()
     of, ways, m = facets_of(triangles, points), ways_along(triangles, points), len(triangles)
     order = np.argsort(of, kind="stable")
     facets = Facets(
@@ -170,23 +171,24 @@ def make_probe(
 
 
 def make_edges(
-    place: NDArray[np.float64], ways: NDArray[np.float64], triangles: NDArray[np.integer], reach: float
+    place: NDArray[np.float64], ways: NDArray[np.float64], surface: SurfaceMesh, reach: float
 ) -> Edges:
-    """Points (E, 3) [m] of a solid's edges against a surface of triangles, known up to `reach` [m].
+    """Points (E, 3) [m] of a solid's edges against the surface of a probe's nodes, known up to `reach` [m].
 
     ways (E, q, 3): directions that leave each along the solid's surface, of any length; 0 for none.
     """
     size = np.linalg.norm(ways, axis=2, keepdims=True)
     return Edges(
-        np.ascontiguousarray(place, float), ways / np.where(size > 0.0, size, 1.0), border_of(triangles),
-        np.array([reach]), np.zeros(1), np.full(len(place), -1.0), np.zeros((2, 3)),
-        *(np.zeros(3) for _ in range(3)),
+        np.ascontiguousarray(place, float), ways / np.where(size > 0.0, size, 1.0),
+        border_of(surface.triangles), np.array([reach]), np.zeros(1), np.full(len(place), -1.0),
+        target(surface), make_descent(), np.zeros(3),
     )  # fmt: skip
 
 
-def no_edges(triangles: NDArray[np.integer]) -> Edges:
+def no_edges() -> Edges:
     """Nothing of the solid is seen from its own side."""
-    return make_edges(np.zeros((0, 3)), np.zeros((0, 1, 3)), triangles, 0.0)
+    anything = SurfaceMesh.patch(np.eye(3), np.array([[0, 1, 2]]))
+    return make_edges(np.zeros((0, 3)), np.zeros((0, 1, 3)), anything, 0.0)
 
 
 def make_solid(body: Body, number: int) -> FieldSolid:

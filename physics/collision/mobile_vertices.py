@@ -12,7 +12,7 @@ fixed body and push along the common normal of both.
 
 import numpy as np
 
-from palpo.physics.collision.closest import segment_segment
+from palpo.physics.collision.closest import segment_segment, vector
 from palpo.physics.collision.contact_surface import (
     crease_at,
     crease_normal,
@@ -101,7 +101,7 @@ def find_contacts(
             for i in range(3):
                 weights[i] = anchors.weights[1, old, i]
         else:
-            t = walk(surface, x_2, tracker.point[v], tracker.triangle[v], weights, trial)
+            t = walk(surface, x_2, vector(tracker.point, v), tracker.triangle[v], weights, trial)
         tracker.triangle[v] = t
         gap = _touch(surface, x_2, tracker.point[v], t, weights, faceted, n, tracker.vectors)
         tracker.gap[0] = min(tracker.gap[0], gap)
@@ -149,9 +149,7 @@ def hold_on(contacts, force, status, x_1, surface, x_2, rotation_2, anchors, tra
         slots, weights = anchors.slots[:, new], anchors.weights[:, new]
         if contacts.triangle[k] >= 0:
             v = contacts.identity[k]
-            for i in range(3):
-                p[i] = x_1[slots[0, 0], i]
-            t = walk(surface, x_2, p, contacts.triangle[k], weights[1], trial)
+            t = walk(surface, x_2, vector(x_1, slots[0, 0]), contacts.triangle[k], weights[1], trial)
             anchors.triangle[new] = t
             tracker.triangle[v] = t
             for i in range(3):

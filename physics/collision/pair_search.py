@@ -9,8 +9,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.box_tree import Primitives, Tree, refit_nodes
-from palpo.physics.collision.closest import point_triangle, segment_segment
+from palpo.physics.collision.box_tree import (
+    Primitives,
+    Tree,
+    box_distance2,
+    high_corner,
+    low_corner,
+    refit_nodes,
+)
+from palpo.physics.collision.closest import segment_segment, to_triangle, vector
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
 from palpo.physics.collision.topology import STATIC, Topology
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -49,16 +56,6 @@ class Search(NamedTuple):
     pairs: Pairs  # (2 capacity,)
     arrival: NDArray[np.float64]  # (2 capacity,) [s] earliest time of touch
     gap: NDArray[np.float64]  # (2 capacity,) [m]
-
-
-@inlined
-def _box_distance_squared(a, b):
-    d2 = 0.0
-    for i in range(3):
-        gap = max(a[i] - b[3 + i], b[i] - a[3 + i])
-        if gap > 0.0:
-            d2 += gap * gap
-    return d2
 
 
 @inlined
@@ -158,15 +155,11 @@ def _emit(s, kind, first, second, gap, speed):
 
 @inlined
 def _try_point(s, p, t, touch):
-    x, triangle, near = s.x, s.topology.triangles[t], s.scratch[0]
-    a, b, c = triangle[0], triangle[1], triangle[2]
-    point_triangle(x[p], x[a], x[b], x[c], near)
-    d2 = 0.0
-    for i in range(3):
-        d2 += (x[p, i] - near[0] * x[a, i] - near[1] * x[b, i] - near[2] * x[c, i]) ** 2
+    triangles = s.topology.triangles
+    d2, _, _ = to_triangle(vector(s.x, p), s.x, triangles, t, s.scratch[0])
     s.count[0].looked_at += 1
     gap = d2**0.5 - touch
-    speed = _fastest_against(s.u, p, triangle, 0.0)
+    speed = _fastest_against(s.u, p, triangles[t], 0.0)
     if gap <= _travel(s.settings[0], speed):
         _emit(s, POINT_TRIANGLE, p, t, gap, speed)
 
@@ -227,7 +220,8 @@ def _push_nearest_last(s, top, one, two, split_one):
     node, other = (one, two) if split_one else (two, one)
     left, right = children[node, 0], children[node, 1]
     near, far = left, right
-    if _box_distance_squared(box[right], box[other]) < _box_distance_squared(box[left], box[other]):
+    low, high = low_corner(box, other), high_corner(box, other)
+    if box_distance2(box, right, low, high) < box_distance2(box, left, low, high):
         near, far = right, left
     for k in range(2):
         child = far if k == 0 else near
@@ -238,7 +232,7 @@ def _push_nearest_last(s, top, one, two, split_one):
 @kernel
 def _search_trees(s, a, b):
     """Candidate pairs of two bodies."""
-    tree, order = s.tree, s.tree.order
+    tree, order, box = s.tree, s.tree.order, s.tree.box
     touch = s.topology.body_radius[a] + s.topology.body_radius[b] + s.settings[0].skin
     most, by_gap = _travel(s.settings[0], s.speed[a] + s.speed[b]), s.settings[0].by_gap == 1
     s.stack[0, 0], s.stack[0, 1] = s.root[a], s.root[b]
@@ -247,7 +241,7 @@ def _search_trees(s, a, b):
         top -= 1
         n1, n2 = s.stack[top, 0], s.stack[top, 1]
         reach = touch + (min(most, s.limit[0]) if by_gap else most)
-        if _box_distance_squared(tree.box[n1], tree.box[n2]) > max(reach, 0.0) ** 2:
+        if box_distance2(box, n1, low_corner(box, n2), high_corner(box, n2)) > max(reach, 0.0) ** 2:
             continue
         leaf_1, leaf_2 = tree.children[n1, 0] < 0, tree.children[n2, 0] < 0
         if leaf_1 and leaf_2:
@@ -291,7 +285,7 @@ def search(s):
         s.speed[body] = max(s.speed[body], squares**0.5)
     for body in range(s.speed.size):
         if topology.body_role[body] != STATIC:
-            refit_nodes(s.tree, s.primitives, s.x, s.root[body], s.root[body + 1])
+            refit_nodes(s.tree, s.primitives.points, s.x, s.root[body], s.root[body + 1])
     for k in range(s.planes.shape[0]):
         _search_plane(s, s.planes[k, 0], s.planes[k, 1])
     for k in range(s.bodies.shape[0]):

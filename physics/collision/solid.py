@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.box_tree import Primitives, Tree, build_tree, refit
+from palpo.physics.collision.box_tree import DEPTH, Tree, build_tree, next_leaf, refit
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -22,11 +22,9 @@ def require_solid(surface: SurfaceMesh, source: str) -> None:
         )
     surface.require_volume(source)
     tree = build_tree(surface.vertices[surface.triangles].mean(axis=1))
-    none = np.full(surface.triangles.shape, -1, np.int32)
-    refit(tree, Primitives(surface.triangles, none[:, 0], none, none), surface.vertices)
+    refit(tree, surface.triangles, surface.vertices)
     eps = TOUCHING * float(np.linalg.norm(tree.box[0, 3:] - tree.box[0, :3]))
-    stack = np.zeros(len(tree.span), np.int64)
-    edge, triangle = _first_crossing(surface.vertices, surface.edges, surface.triangles, tree, eps, stack)
+    edge, triangle = _first_crossing(surface.vertices, surface.edges, surface.triangles, tree, eps)
     if edge >= 0:
         a, b = surface.edges[edge]
         raise InputError(
@@ -42,36 +40,26 @@ def _first_crossing(
     triangles: NDArray[np.int32],
     tree: Tree,
     eps: float,
-    stack: NDArray[np.int64],
 ) -> tuple[int, int]:
     """An edge and a triangle that cross, or (-1, -1).
 
     Two triangles cross exactly where an edge of one runs through the other. An edge at one of the triangle's
     own vertices ends in its plane, and so does not.
     """
+    stack = np.zeros(DEPTH, np.int64)
     for e in range(edges.shape[0]):
         p, q = edges[e, 0], edges[e, 1]
-        top = 0
+        low = min(x[p, 0], x[q, 0]), min(x[p, 1], x[q, 1]), min(x[p, 2], x[q, 2])
+        high = max(x[p, 0], x[q, 0]), max(x[p, 1], x[q, 1]), max(x[p, 2], x[q, 2])
         stack[0] = 0
-        while top >= 0:
-            node = stack[top]
-            top -= 1
-            apart = False
-            for i in range(3):
-                apart |= max(x[p, i], x[q, i]) < tree.box[node, i]
-                apart |= min(x[p, i], x[q, i]) > tree.box[node, 3 + i]
-            if apart:
-                continue
-            if tree.children[node, 0] >= 0:
-                stack[top + 1] = tree.children[node, 0]
-                stack[top + 2] = tree.children[node, 1]
-                top += 2
-                continue
-            for k in range(tree.span[node, 0], tree.span[node, 1]):
+        leaf, top = next_leaf(tree, low, high, 0.0, stack, 0)
+        while leaf >= 0:
+            for k in range(tree.span[leaf, 0], tree.span[leaf, 1]):
                 t = tree.order[k]
                 a, b, c = triangles[t, 0], triangles[t, 1], triangles[t, 2]
                 if _runs_through(x[p], x[q], x[a], x[b], x[c], eps):
                     return e, t
+            leaf, top = next_leaf(tree, low, high, 0.0, stack, top)
     return -1, -1
 
 

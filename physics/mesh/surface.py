@@ -57,6 +57,13 @@ class SurfaceMesh:
         _refuse_pinched(triangles, edges, edge_triangles, source)
         return cls(vertices, triangles, edges, edge_triangles, closed=bool((edge_triangles[:, 1] >= 0).all()))
 
+    @classmethod
+    def patch(cls, vertices: NDArray[np.float64], triangles: NDArray[np.integer]) -> "SurfaceMesh":
+        """Triangles (m, 3) of a surface that has been checked; they may meet at no more than a vertex."""
+        edges, edge_triangles = _find_edges(np.asarray(triangles, np.int32), "surface")
+        closed = bool((edge_triangles[:, 1] >= 0).all())
+        return cls(vertices, np.asarray(triangles, np.int32), edges, edge_triangles, closed)
+
     def with_vertices(self, vertices: NDArray[np.float64]) -> "SurfaceMesh":
         """The same connectivity at other positions [m], shape (n, 3)."""
         return SurfaceMesh(vertices, self.triangles, self.edges, self.edge_triangles, self.closed)

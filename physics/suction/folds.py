@@ -15,12 +15,12 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 from scipy.spatial import cKDTree
 
-from palpo.physics.collision.closest import point_triangle
+from palpo.physics.collision.closest import to_triangle, vector
+from palpo.physics.collision.nearest import orient
 from palpo.physics.contract.contacts import append
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import tangent_basis
-from palpo.physics.suction.gaps import orient
 
 REACH = 0.25
 """Widest gap of a fold at rest, over the cup's width."""
@@ -50,7 +50,7 @@ class Folds(NamedTuple):
     normal: NDArray[np.float64]  # (f, 3) unit, outward from the triangle
     triangle: NDArray[np.int64]  # (f,) the nearest
     weights: NDArray[np.float64]  # (f, 3) of the closest point in it
-    scratch: NDArray[np.float64]  # (4, 3)
+    scratch: NDArray[np.float64]  # (3, 3)
 
 
 def find_folds(surface: SurfaceMesh) -> Folds | None:
@@ -106,7 +106,7 @@ def find_folds(surface: SurfaceMesh) -> Folds | None:
     f = vertices.size
     return Folds(
         vertices, np.append(first, vertex.size).astype(np.int64), of, up[vertices] > 0.0, place,
-        np.full(f, np.inf), np.zeros((f, 3)), np.zeros(f, np.int64), np.zeros((f, 3)), np.zeros((4, 3)),
+        np.full(f, np.inf), np.zeros((f, 3)), np.zeros(f, np.int64), np.zeros((f, 3)), np.zeros((3, 3)),
     )  # fmt: skip
 
 
@@ -120,26 +120,16 @@ def _distances(x, triangles, vertex, of, out):
     """out (k,): how far [m] each vertex is from a triangle."""
     weights = np.empty(3)
     for k in range(vertex.size):
-        out[k] = _measure(x, x[vertex[k]], triangles[of[k]], weights) ** 0.5
-
-
-@kernel
-def _measure(x, p, corners, weights):
-    """Squared distance [m2] of p (3,) from a triangle; weights (3,): written, of the closest point."""
-    a, b, c = corners[0], corners[1], corners[2]
-    point_triangle(p, x[a], x[b], x[c], weights)
-    d2 = 0.0
-    for i in range(3):
-        d2 += (p[i] - weights[0] * x[a, i] - weights[1] * x[b, i] - weights[2] * x[c, i]) ** 2
-    return d2
+        out[k] = to_triangle(vector(x, vertex[k]), x, triangles, of[k], weights)[0] ** 0.5
 
 
 @kernel
 def look_at_folds(folds, surface, x, alarm):
-    """Bring distances up to date at x (n, 3) [m], as far as `alarm` [m]. surface: of gaps.Target."""
-    trial = folds.scratch[3]
+    """Bring distances up to date at x (n, 3) [m], as far as `alarm` [m]. surface: of a Target."""
+    trial = folds.scratch[2]
     for k in range(folds.vertices.size):
-        p, best, nearest = x[folds.vertices[k]], alarm * alarm, -1
+        p, best, nearest = vector(x, folds.vertices[k]), alarm * alarm, -1
+        offset = p
         folds.distance[k] = np.inf
         for t in folds.triangles[folds.span[k] : folds.span[k + 1]]:
             a, size, away = surface.triangles[t, 0], 0.0, 0.0
@@ -153,14 +143,15 @@ def look_at_folds(folds, surface, x, alarm):
             # no point of it is farther from its first corner than its longer side there
             if away**0.5 - size**0.5 > best**0.5:
                 continue
-            d2 = _measure(x, p, surface.triangles[t], trial)
+            d2, _, away = to_triangle(p, x, surface.triangles, t, trial)
             if d2 < best:
-                best, nearest = d2, t
+                best, nearest, offset = d2, t, away
                 folds.weights[k] = trial
         if nearest >= 0:
             folds.triangle[k] = nearest
-            d = orient(surface, x, p, nearest, folds.weights[k], best**0.5, folds.normal[k], folds.scratch)
-            folds.distance[k] = d
+            folds.distance[k] = orient(
+                surface, x, nearest, folds.weights[k], offset, folds.normal[k], folds.scratch
+            )
 
 
 @kernel

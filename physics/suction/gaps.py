@@ -10,32 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.contact_surface import (
-    ContactSurface,
-    contact_surface,
-    crease_at,
-    crease_normal,
-    faceted_normal,
-)
-from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.collision.closest import vector
+from palpo.physics.collision.nearest import ANYWHERE, Descent, fit, make_descent, signed_nearest
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.suction.nearest import DEPTH, NearestTree, fit, nearest, nearest_tree
-
-TOUCHING = 1e-9
-"""Distance [m] below which two points give no direction: the surface's normal takes its place."""
-
-
-class Target(NamedTuple):
-    """A surface that distances are measured from, of n vertices."""
-
-    surface: ContactSurface
-    boxes: NearestTree
-
-
-def target(surface: SurfaceMesh) -> Target:
-    """The surface, whose vertices are all in use."""
-    slots = np.arange(len(surface.vertices), dtype=np.int32)
-    return Target(contact_surface(surface, slots), nearest_tree(surface))
 
 
 class Gaps(NamedTuple):
@@ -48,22 +25,15 @@ class Gaps(NamedTuple):
     seen_at: NDArray[np.float64]  # (n, 3) where the point was when last asked about [m]
     clearance: NDArray[np.float64]  # (n,) its distance then, plus how far the surface had moved by then [m]
     asked: NDArray[np.int64]  # (n,) points to ask about
-    stack: NDArray[np.int64]  # (DEPTH,) scratch
-    scratch: NDArray[np.float64]  # (3, 3)
+    descent: Descent
 
 
 def make_gaps(n: int) -> Gaps:
     """Nothing is known of n points."""
     return Gaps(
         np.full(n, np.inf), np.zeros((n, 3)), np.full(n, -1, np.int64), np.zeros((n, 3)), np.zeros((n, 3)),
-        np.full(n, -np.inf), np.zeros(n, np.int64), np.zeros(DEPTH, np.int64), np.zeros((3, 3)),
+        np.full(n, -np.inf), np.zeros(n, np.int64), make_descent(),
     )  # fmt: skip
-
-
-@kernel
-def move_target(target, x):
-    """Fit the target to its surface's present positions x (n, 3) [m]."""
-    fit(target.boxes, x)
 
 
 @kernel
@@ -89,38 +59,13 @@ def measure(target, x, points, asked, odometer, gaps):
     """Ask about the points of numbers `asked` (k,); x (n, 3): the target's positions [m]."""
     for c in range(asked.size):
         k = asked[c]
-        p, weights = points[k], gaps.weights[k]
-        t, d2 = nearest(target.boxes, x, p, gaps.triangle[k], weights, gaps.scratch[0], gaps.stack)
-        gaps.triangle[k] = t
-        gaps.distance[k] = orient(target.surface, x, p, t, weights, d2**0.5, gaps.normal[k], gaps.scratch)
+        gaps.distance[k], gaps.triangle[k] = signed_nearest(
+            target, x, vector(points, k), gaps.triangle[k], ANYWHERE, gaps.weights[k], gaps.normal[k],
+            gaps.descent,
+        )  # fmt: skip
         gaps.clearance[k] = gaps.distance[k] + odometer
         for i in range(3):
-            gaps.seen_at[k, i] = p[i]
-
-
-@kernel
-def orient(surface, x, p, t, weights, distance, normal, scratch):
-    """Signed distance [m] of p (3,) at `distance` from the point of weights (3,) in triangle t.
-
-    normal (3,): written, outward, on the way to p.
-    """
-    crease = crease_at(surface, t, weights)
-    outward = scratch[1]
-    if crease > 0:
-        crease_normal(surface, x, t, crease, outward, scratch[2])
-    else:
-        faceted_normal(surface, x, t, outward)
-    side = 0.0
-    for i in range(3):
-        way = p[i]
-        for j in range(3):
-            way -= weights[j] * x[surface.triangles[t, j], i]
-        normal[i] = way
-        side += way * outward[i]
-    sign = 1.0 if side >= 0.0 else -1.0
-    for i in range(3):
-        normal[i] = outward[i] if distance <= TOUCHING else sign * normal[i] / distance
-    return sign * distance
+            gaps.seen_at[k, i] = points[k, i]
 
 
 @kernel
@@ -135,7 +80,7 @@ def look_at_moved(target, x, points, alarm, odometer, gaps):
     """As `look`, at a target whose boxes are still to be fitted to x, if there is something to ask."""
     near = choose_points(points, alarm, odometer, gaps)
     if near > 0:
-        move_target(target, x)
+        fit(target.boxes, x)
         measure(target, x, points, gaps.asked[:near], odometer, gaps)
 
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.closest import segment_segment, triangle_normal
+from palpo.physics.collision.closest import segment_segment, triangle_normal, vector
+from palpo.physics.collision.nearest import ANYWHERE, Descent, make_descent, nearest
 from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.numerics.math3 import cross3, dot3, norm3
 from palpo.physics.numerics.records import counters
-from palpo.physics.suction.nearest import DEPTH, nearest
 
 PATH_SIZE = counters("points", "fallbacks", "lost")
 """Points; walks that went astray; points lost to the capacity."""
@@ -58,7 +58,7 @@ class ProjectedLoops(NamedTuple):
 class WalkScratch(NamedTuple):
     """Scratch memory of projections on a surface of m triangles."""
 
-    stack: NDArray[np.int64]  # (DEPTH,)
+    descent: Descent
     vectors: NDArray[np.float64]  # (11, 3)
     queue: NDArray[np.int64]  # (m,)
     parent: NDArray[np.int64]  # (m,) -1 between calls
@@ -82,7 +82,7 @@ def make_path(points: int, loops: int) -> ProjectedLoops:
 def walk_scratch(n_triangles: int) -> WalkScratch:
     """Scratch memory for a surface of so many triangles."""
     return WalkScratch(
-        np.zeros(DEPTH, np.int64),
+        make_descent(),
         np.zeros((11, 3)),
         np.zeros(n_triangles, np.int64),
         np.full(n_triangles, -1, np.int64),
@@ -256,7 +256,9 @@ def _project_loop(patch, points, surface, boxes, x, path, loop, scratch):
     for source in range(patch.loops[loop + 1] - 1, patch.loops[loop] - 1, -1):
         before = t
         p = points[patch.border[source]]
-        t, _ = nearest(boxes, x, p, before, w, scratch.vectors[1], scratch.stack)
+        t, _, _ = nearest(
+            boxes, x, vector(points, patch.border[source]), before, ANYWHERE, w, scratch.descent
+        )
         if _on_rim(surface, t, w):
             return False
         _way(surface, x, p, t, w, scratch.vectors[1], up)

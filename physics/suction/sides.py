@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.collision.nearest import Target, fit, target
 from palpo.physics.compliance.full import FullOrder, FullRigid, FullSoft, Motion
 from palpo.physics.compliance.full_fixed import FullFixed
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contacts import Partner
 from palpo.physics.suction.folds import Folds
-from palpo.physics.suction.gaps import Target, farthest, move_target, target
+from palpo.physics.suction.gaps import farthest
 
 
 class Wall(Protocol):
@@ -104,7 +105,7 @@ class SoftSide(FullSoft):
 
     def fit_target(self) -> None:
         """See Side."""
-        move_target(self.target, self.local)
+        fit(self.target.boxes, self.local)
 
     def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""

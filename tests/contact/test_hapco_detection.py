@@ -50,7 +50,7 @@ def test_a_walk_over_a_convex_surface_ends_at_the_closest_point(mesh):
     surface, x = of(mesh)
     w, trial = np.zeros(3), np.zeros(3)
     for k, p in enumerate(outside(mesh, 50)):
-        t = walk(surface, x, p, (37 * k) % len(surface.triangles), w, trial)
+        t = walk(surface, x, tuple(p), (37 * k) % len(surface.triangles), w, trial)
         found = np.linalg.norm(p - w @ x[surface.triangles[t]])
         assert found == pytest.approx(closest_of_all(mesh, p), rel=1e-9)
 

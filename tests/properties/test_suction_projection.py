@@ -5,10 +5,10 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.collision.closest import point_triangle
+from palpo.physics.collision.nearest import ANYWHERE, make_descent, nearest, triangle_tree
 from palpo.physics.mesh.generate import sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.ear_clipping import clip_ears
-from palpo.physics.suction.nearest import DEPTH, nearest, nearest_tree
 from palpo.physics.suction.pairing import AT_RIM, ESCAPED, NONE, SEALED
 from palpo.physics.suction.patch import place_points
 from palpo.physics.suction.volume import volume_gradient
@@ -227,13 +227,13 @@ def test_walls_beyond_the_capacity_are_counted():
 def test_the_nearest_point_is_the_nearest_of_all_triangles():
     rng = np.random.default_rng(4)
     b = ground(9, lambda x, z: 0.01 * np.sin(100 * x) * np.cos(90 * z))
-    boxes, stack = nearest_tree(b), np.zeros(DEPTH, np.int64)
+    boxes, descent = triangle_tree(b.vertices, b.triangles), make_descent()
     weights, trial = np.zeros(3), np.zeros(3)
     for p in rng.uniform(-0.07, 0.07, (40, 3)):
         best = min(np.linalg.norm(p - _foot(p, b.vertices[t], trial)) for t in b.triangles)
         for hint in (-1, int(rng.integers(len(b.triangles)))):
-            t, d2 = nearest(boxes, b.vertices, p, hint, weights, trial, stack)
-            assert np.sqrt(d2) == pytest.approx(best, rel=ROUNDING)
+            t, _, offset = nearest(boxes, b.vertices, tuple(p), hint, ANYWHERE, weights, descent)
+            assert np.linalg.norm(offset) == pytest.approx(best, rel=ROUNDING)
             assert np.linalg.norm(p - weights @ b.vertices[b.triangles[t]]) == pytest.approx(
                 best, rel=ROUNDING
             )

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from palpo.physics.collision.nearest import fit, triangle_tree
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.connectivity import connectivity
-from palpo.physics.suction.nearest import fit, nearest_tree
 from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
 from palpo.physics.suction.patch import Patch, add_loop, add_triangle, add_vertex, make_patch
 
@@ -106,7 +106,7 @@ class Pairer:
 
     def __init__(self, surface_a, surface_b, walls=16):
         self.surface = connectivity(surface_b)
-        self.boxes = nearest_tree(surface_b)
+        self.boxes = triangle_tree(surface_b.vertices, surface_b.triangles)
         self.pairing, self.cavities = make_pairing(connectivity(surface_a), self.surface, walls)
 
     def pair(self, patches, x_a, x_b):

@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.collision.nearest import target
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.border_growth import border_growth
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.detection import CavityDetector
-from palpo.physics.suction.gaps import make_gaps, measure, target
+from palpo.physics.suction.gaps import make_gaps, measure
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.sides import FixedSide

@@ -7,6 +7,7 @@ import pytest
 
 from palpo.app.systems.suction.build import build
 from palpo.config.load import parse_scene
+from palpo.physics.collision.nearest import target
 from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
@@ -14,7 +15,6 @@ from palpo.physics.mesh.hex_cups import GRIDS as HEX_GRIDS
 from palpo.physics.mesh.hex_cups import drawn_grid, hex_cup
 from palpo.physics.suction.contacts import Pair
 from palpo.physics.suction.folds import _distances, add_folds, find_folds, fold_vertices, look_at_folds
-from palpo.physics.suction.gaps import target
 from palpo.physics.suction.sides import SoftSide
 from palpo.physics.systems.suction.condensed import HeldProblem, grouped
 

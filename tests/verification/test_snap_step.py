@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from palpo.physics.collision.distance_field import exact_field, signed_distance
-from palpo.physics.collision.facet_distance import facet_distance
+from palpo.physics.collision.nearest import make_descent, signed_nearest, target
 from palpo.physics.collision.surface_points import surface_points
 from palpo.physics.exchange.port import NOT_FINITE, OK
 from palpo.physics.exchange.snap_frame import GAUSS_SEIDEL
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.snap.click import click
 from palpo.physics.systems.snap.connectors.registry import generate
@@ -200,9 +201,10 @@ def sunk(made) -> tuple[list[int], list[float]]:
     """Points of the plug's edges whose nearest place is on a prong, and how far out they are [m]."""
     which, gaps = [], []
     for probe, x, triangles in in_the_plugs_frame(made):
-        weights, way, scratch = np.zeros(3), np.zeros(3), np.zeros(3)
+        weights, way, descent = np.zeros(3), np.zeros(3), make_descent()
+        surface, x = target(SurfaceMesh.patch(x, triangles)), np.ascontiguousarray(x)
         for j, p in enumerate(probe.edges.place):
-            gap, t = facet_distance(p, x, triangles, 1e-3, weights, way, scratch)
+            gap, t = signed_nearest(surface, x, tuple(p), -1, 1e-3, weights, way, descent)
             if t >= 0 and not (probe.edges.border[t] & (weights == 0.0)).any():
                 which.append(probe.first + len(probe.ways) + j)
                 gaps.append(gap)

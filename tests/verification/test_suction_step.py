@@ -8,6 +8,7 @@ import pytest
 from palpo.physics.bodies import held_factor
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
+from palpo.physics.collision.nearest import target
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.port import SOLVE_DIVERGED
 from palpo.physics.fem.cholesky import CholeskyFactor
@@ -19,7 +20,7 @@ from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.gaps import choose_points, make_gaps, measure, target
+from palpo.physics.suction.gaps import choose_points, make_gaps, measure
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pressure import SOLVED

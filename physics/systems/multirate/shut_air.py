@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.collision.nearest import fit, target
 from palpo.physics.exchange.constraint_frame import CAVITIES, ConstraintFrame
 from palpo.physics.suction.enclosure import Enclosure
-from palpo.physics.suction.gaps import choose_points, measure, move_target, target
+from palpo.physics.suction.gaps import choose_points, measure
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import Thresholds
 from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
@@ -38,7 +39,7 @@ class MemberSide:
         before = self.local
         self.local = np.ascontiguousarray(self.member.body.x[self.nodes])
         self.odometer += float(np.sqrt(((self.local - before) ** 2).sum(axis=1).max()))
-        move_target(self.target, self.local)
+        fit(self.target.boxes, self.local)
 
 
 class ShutAir:

@@ -29,6 +29,7 @@ from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.handle import Handle, of_process
 from palpo.physics.exchange.snap_frame import ENERGY
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.reduction.cyclic import on_meridians
 from palpo.physics.reduction.joining import join, nodal_map
 from palpo.physics.reduction.linear_model import Basis, LinearModel
@@ -160,7 +161,7 @@ class SnapModel:
             keep &= on_meridians(place + self.start, n.meridians)
         pairs = ways_along(c.plug.triangles, points)[keep]
         ways = c.plug.vertices[pairs[..., 1]] - c.plug.vertices[pairs[..., 0]]
-        return make_edges(place[keep], ways, triangles, near)
+        return make_edges(place[keep], ways, SurfaceMesh.patch(surface, triangles), near)
 
     @property
     def orders(self) -> list[list[int]]:

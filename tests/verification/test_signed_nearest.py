@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from palpo.physics.collision.distance_field import exact_field, signed_distance
-from palpo.physics.collision.facet_distance import facet_distance
+from palpo.physics.collision.nearest import make_descent, signed_nearest, target
 from palpo.physics.collision.surface_points import border_of, edge_points
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.systems.snap.connectors.registry import generate
 
 REACH = 2e-3
@@ -16,19 +17,21 @@ def test_it_is_the_signed_distance_of_a_closed_surface_and_its_way_leads_to_it()
     rng = np.random.default_rng(3)
     seen = plug.vertices[rng.integers(len(plug.vertices), size=400)] + 4e-4 * rng.normal(size=(400, 3))
     exact, _ = signed_distance(exact_field(plug, REACH), seen)
-    x, triangles = np.ascontiguousarray(plug.vertices), plug.triangles.astype(np.int64)
-    weights, way, scratch = np.zeros(3), np.zeros(3), np.zeros(3)
+    x, surface, descent = np.ascontiguousarray(plug.vertices), target(plug), make_descent()
+    weights, way = np.zeros(3), np.zeros(3)
     for p, told in zip(seen, exact, strict=True):
-        gap, t = facet_distance(p, x, triangles, REACH, weights, way, scratch)
+        gap, t = signed_nearest(surface, x, tuple(p), -1, REACH, weights, way, descent)
         assert gap == pytest.approx(told, abs=1e-12)
-        foot = weights @ x[triangles[t]]
+        foot = weights @ x[plug.triangles[t]]
         np.testing.assert_allclose(foot + gap * way, p, atol=1e-12)
         assert np.linalg.norm(way) == pytest.approx(1.0)
 
 
 def test_beyond_its_reach_it_is_its_reach():
-    x, triangles = np.eye(3), np.array([[0, 1, 2]])
-    found = facet_distance(np.full(3, 5.0), x, triangles, 1.0, np.zeros(3), np.zeros(3), np.zeros(3))
+    one = SurfaceMesh.patch(np.eye(3), np.array([[0, 1, 2]]))
+    found = signed_nearest(
+        target(one), np.eye(3), (5.0, 5.0, 5.0), -1, 1.0, np.zeros(3), np.zeros(3), make_descent()
+    )
     assert found == (1.0, -1)
 
 
