@@ -38,6 +38,8 @@ def add_computing(commands: Any) -> None:
                        help="relative natural-map residual (default 1e-8)")  # fmt: skip
     solve.add_argument("--each", action="store_true",
                        help="until each contact's error over its own force is within it, too")  # fmt: skip
+    solve.add_argument("--least-violation", action="store_true",
+                       help="where no forces solve it, let normals give by the least needed")  # fmt: skip
     solve.add_argument("--max-iterations", type=int, default=20_000, metavar="N",
                        help="in each solver's own unit (default 20000)")  # fmt: skip
     solve.add_argument(
@@ -149,7 +151,9 @@ def _solve(options: argparse.Namespace) -> int:
     )
     if options.profile:
         return profile(options, stop, chosen, progress)
-    summary, solved = solve_file(options.file, options.solver, stop, progress, chosen, options.guess)
+    summary, solved = solve_file(
+        options.file, options.solver, stop, progress, chosen, options.guess, options.least_violation
+    )
     write_json(options.json, summary)
     if options.out is not None:
         write_solutions(options.out, solved)

@@ -21,6 +21,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.cli.solve import WIDTH
 from palpo.app.cli.summary import console_for_people
 from palpo.physics.contact.errors import quoted_errors
+from palpo.physics.contact.feasibility import find_infeasible
 from palpo.physics.contact.io import HDF5, read_problem
 from palpo.physics.contact.problem import AnyProblem, Stop
 from palpo.physics.contact.solvers.registry import Solver
@@ -100,6 +101,10 @@ def solve_in_turns(
                 row["time_ms"] = spent
             else:
                 row["time_ms"] = min(row["time_ms"], spent)
+    failed = [row for row in rows.values() if not row["converged"] and "refused" not in row]
+    if failed and find_infeasible(problem) is not None:
+        for row in failed:
+            row["reason"] = "infeasible"
     return list(rows.values())
 
 
@@ -183,5 +188,8 @@ def print_profile(rows: Sequence[Row]) -> None:
     unsolved = [p for p in dict.fromkeys(row["problem"] for row in rows)
                 if not any(row["converged"] for row in rows if row["problem"] == p)]  # fmt: skip
     for name in unsolved:
+        if any(row["reason"] == "infeasible" for row in rows if row["problem"] == name):
+            console.print(f"! no forces solve {name}: `palpo solve` on it gives the certificate")
+            continue
         least = min(row["natural_map"] for row in rows if row["problem"] == name and "natural_map" in row)
         console.print(f"! no solver has solved {name}: the least residual is {least:.1e}")

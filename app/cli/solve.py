@@ -18,9 +18,10 @@ from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.summary import number
 from palpo.app.report.outcome import write_json
 from palpo.physics.contact.errors import quoted_errors
+from palpo.physics.contact.feasibility import find_infeasible, giving_way
 from palpo.physics.contact.io import read_guess, read_problem, write_solution
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.contact.problem import AnyProblem, ContactResult, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Infeasible, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
 from palpo.physics.numerics.errors import InputError
@@ -44,6 +45,7 @@ class SolvedProblem:
     stop: Stop
     options: Mapping[str, Any]
     r: NDArray[np.float64]
+    infeasible: Infeasible | None = None
 
     @property
     def u(self) -> NDArray[np.float64]:
@@ -96,13 +98,15 @@ def solve_file(
     progress: Progress,
     options: Mapping[str, Any] | None = None,
     guess: Path | None = None,
+    least_violation: bool = False,
 ) -> tuple[dict[str, Any], dict[str, SolvedProblem]]:
     """The summary of all solves and the solutions by solver, in the file's units.
 
     names: of solvers, or `all`; none stands for the best one that takes the problem. options: of the solver;
     guess: a file with a force to start from. The summary's kind says what the file was taken for, its notes
-    what was changed in the problem. Raises
-    InputError for a file, a name or an option that is none, Refusal for a stop that never stops.
+    what was changed in the problem, its infeasible why no forces solve it; with least_violation its normals
+    then give by the least that is needed. Raises InputError for a file, a name or an option that is none,
+    Refusal for a stop that never stops.
     """
     options = options or {}
     _check(stop)
@@ -114,6 +118,9 @@ def solve_file(
         progress.say(f"{file}: {note}")
     if guess is not None:
         problem = replace(problem, warm=read_guess(guess, problem.n_contacts))
+    found = None
+    if least_violation:
+        problem, found = giving_way(problem)
     chosen = wanted or _chosen([BEST])
     everyone = len(chosen) == len(solver_names())
     rows, solutions = [], {}
@@ -129,12 +136,18 @@ def solve_file(
                     solver.name, None, 0, None, 0, 0, 0, False, f"refused: {error}", solver.consistent
                 )
         rows.append(row)
+    if found is None and not all(row.converged for row in rows if row.consistent):
+        found = find_infeasible(problem)
+        if found is not None:
+            rows = [replace(row, reason=_told_infeasible(row)) for row in rows]
+            solutions = {name: replace(own, infeasible=found) for name, own in solutions.items()}
     failed = [row.solver for row in rows if row.consistent and not row.converged]
     summary = {
         "file": str(file),
         "kind": kinds[0],
         "contacts": problem.n_contacts,
         "notes": notes,
+        "infeasible": None if found is None else _in_words(found, least_violation),
         "tolerance": stop.tolerance,
         "solvers": [asdict(row) for row in rows],
         "failed": failed,
@@ -160,7 +173,8 @@ def run_solver(
 def write_solutions(path: Path, solutions: Mapping[str, SolvedProblem]) -> None:
     """What each solver found: in an .npz archive all, in an HDF5 file the first one's as FCLIB's `solution`.
 
-    Keys of the archive: NAME for r, NAME/u, NAME/status, and NAME/history, rows (iterations, residual).
+    Keys of the archive: NAME for r, NAME/u, NAME/status, and NAME/history, rows (iterations, residual);
+    `certificate` and `violation`, as in `Infeasible`, where no forces solve the problem.
     """
     if path.suffix != ".npz":
         first = next(iter(solutions.values()))
@@ -170,6 +184,8 @@ def write_solutions(path: Path, solutions: Mapping[str, SolvedProblem]) -> None:
     for name, found in solutions.items():
         arrays |= {name: found.r, f"{name}/u": found.u, f"{name}/status": found.status}
         arrays[f"{name}/history"] = found.history()
+        if found.infeasible is not None:
+            arrays |= {"certificate": found.infeasible.certificate, "violation": found.infeasible.violation}
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
@@ -203,7 +219,7 @@ def profile(options: Any, stop: Stop, settings: Mapping[str, Any], progress: Pro
     write_json(options.json, rows)
     print_profile(rows)
     print(f"table, profiles and picture: {out}")
-    solved = {row["problem"] for row in rows if row["converged"]}
+    solved = {row["problem"] for row in rows if row["converged"] or row["reason"] == "infeasible"}
     return 0 if solved == {row["problem"] for row in rows} else 1
 
 
@@ -232,6 +248,8 @@ def print_solves(summary: Mapping[str, Any]) -> None:
             row["reason"],
         )
     console.print(table)
+    if summary["infeasible"] is not None:
+        console.print(summary["infeasible"]["said"])
     if not all(row["consistent"] for row in summary["solvers"]):
         console.print("* follows another law than the problem's: an answer of its own where that law matters")
 
@@ -254,6 +272,35 @@ def _row(solver: Solver, problem: AnyProblem, result: ContactResult, seconds: fl
         errors.worst,
         errors.worst_contact,
     )
+
+
+def _told_infeasible(row: SolverRow) -> str:
+    return "infeasible" if row.consistent and not row.converged and row.time_ms is not None else row.reason
+
+
+def _in_words(found: Infeasible, eased: bool) -> dict[str, Any]:
+    """What there is to know of a problem that no forces solve, and a sentence of it."""
+    contacts = [int(k) for k in found.contacts]
+    named = ", ".join(map(str, contacts[:8])) + (
+        f" and {len(contacts) - 8} more" if len(contacts) > 8 else ""
+    )
+    said = (
+        f"no forces solve it: normal forces p >= 0 on contact{'s' * (len(contacts) > 1)} {named} "
+        f"move nothing (W p = 0 to {found.answer:.1g}), but p . b = {found.depth:.3g} < 0; "
+    )
+    least = float(found.violation.max())
+    if eased:
+        said += f"its normals gave by {least:.3g} at most, the least that makes it solvable"
+    else:
+        said += f"--least-violation lets normals give by the least that is needed, {least:.3g} at most"
+    return {
+        "said": said,
+        "certificate": found.certificate.tolist(),
+        "depth": found.depth,
+        "answer": found.answer,
+        "violation": found.violation.tolist(),
+        "contacts": contacts,
+    }
 
 
 def _chosen(names: list[str]) -> list[Solver]:

@@ -91,6 +91,7 @@ def solve(
     seconds: float = np.inf,
     warm: ArrayLike | None = None,
     each: bool = False,
+    least_violation: bool = False,
     **options: Any,
 ) -> Any:
     """Contact forces r with u = W r + b, Signorini's and Coulomb's laws between r and u.
@@ -102,6 +103,8 @@ def solve(
     "portfolio" if not given; options: its own. tolerance: relative natural-map residual.
     seconds: wall time after which it gives back what it has. warm (3 n,) [N]: where it starts.
     each: whether each contact's error over its own force must be within the tolerance, too.
+    least_violation: whether a problem that no forces solve is eased by the least that makes it solvable,
+    result.infeasible.violation (n,) [m].
 
     Returns a ContactResult: r (3 n,) [N], residual, iterations, converged, reason, status (n,). Raises
     Refusal for arrays that are no contact problem and for names that are no solver.
@@ -125,6 +128,7 @@ def solve(
         seconds=seconds,
         guess=warm,
         each=each,
+        least_violation=least_violation,
         **options,
     )
 

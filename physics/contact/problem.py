@@ -132,7 +132,27 @@ class Stop:
     tolerance, too: `Solver.solve` sees to it."""
 
 
-Reason = Literal["converged", "iterations", "time", "stalled", "diverged"]
+@dataclass(frozen=True)
+class Infeasible:
+    """Why no forces solve a problem (palpo.physics.contact.feasibility)."""
+
+    certificate: NDArray[np.float64]
+    """p (n,), >= 0 and 1 at most: normal forces that W answers by nothing."""
+    depth: float
+    """p . b_n [m], below zero: what is left of the free offset whatever the forces."""
+    answer: float
+    """The largest |(W p)_i| / sqrt(W_ii) over that of its terms: rounding, 1e-14 at most."""
+    violation: NDArray[np.float64]
+    """s (n,) [m], >= 0: the least by which normals have to give."""
+
+    @property
+    def contacts(self) -> NDArray[np.int64]:
+        """Those that the certificate weighs, those that weigh most first."""
+        order = np.argsort(-self.certificate, kind="stable")
+        return np.asarray(order[self.certificate[order] > 1e-6])
+
+
+Reason = Literal["converged", "iterations", "time", "stalled", "diverged", "infeasible"]
 
 
 @dataclass(frozen=True)
@@ -152,3 +172,5 @@ class ContactResult:
     """Why it ended."""
     seconds: float = 0.0
     """Wall time of the solve [s]."""
+    infeasible: Infeasible | None = None
+    """Why no forces solve the problem, where that was found out."""

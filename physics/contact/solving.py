@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from palpo.physics.contact.anisotropy import scaled_tangents
+from palpo.physics.contact.feasibility import explained, giving_way
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.semidefinite import require_semidefinite
 from palpo.physics.contact.solvers.registry import find_solver
@@ -22,6 +23,7 @@ def solve(
     seconds: float = float("inf"),
     guess: ArrayLike | None = None,
     each: bool = False,
+    least_violation: bool = False,
     **options: Any,
 ) -> ContactResult:
     """Contact forces r in Coulomb's cones with u = W r + b (De Saxce & Feng 1998), as a `ContactResult`.
@@ -34,8 +36,12 @@ def solve(
         after which the best force so far is given back; without it nothing depends on the clock
     guess: a force to start from, shape (3 n,)
     each: whether each contact's error over its own force must be within the tolerance, too
+    least_violation: whether a problem that no forces solve gets the forces of the one whose normals give by
+        the least: u_n + s >= 0 with s = result.infeasible.violation
 
     Read `result.converged` before `result.r`: a solver that fails says so, and r is then the best it had.
+    Where `result.reason` is "infeasible" no forces solve the problem: `result.infeasible.certificate` are
+    normal forces p >= 0 with W p = 0 and p . b_n < 0, which anyone can check.
     Raises InputError, one sentence, for a problem that is none (shapes, NaN, mu < 0, W not symmetric or, of
     matrices, with a negative eigenvalue), and for a solver or an option that there is not.
     """
@@ -55,7 +61,10 @@ def solve(
     scale = None
     if friction is not None:
         held, scale = scaled_tangents(held, friction)
-    result = find_solver(solver).solve(held, Stop(tolerance, max_iterations, seconds, each), **options)
+    stop = Stop(tolerance, max_iterations, seconds, each)
+    eased, found = giving_way(held) if least_violation else (held, None)
+    result = find_solver(solver).solve(eased, stop, **options)
+    result = explained(held, result) if found is None else replace(result, infeasible=found)
     return result if scale is None else replace(result, r=result.r * scale)
 
 

@@ -25,7 +25,8 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf
 
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import relative_residual
@@ -212,7 +213,7 @@ class _Factor:
         matrix[:kept, kept] = point.along[rows] - self.through
         matrix[kept, :kept] = border[rows]
         matrix[kept, kept] = border[-1] - border[self.faded] @ metric.measured(point.along)[self.faded]
-        self.matrix, self.swaps = lu_factor(matrix, overwrite_a=True, check_finite=False)
+        self.matrix, self.swaps = dgetrf(matrix, overwrite_a=True)[:2]
         diagonal = self.matrix.diagonal()
         self.regular = bool(np.isfinite(diagonal).all() and (diagonal != 0.0).all())
         crossed = np.count_nonzero(self.swaps != np.arange(kept + 1)) + np.count_nonzero(diagonal < 0.0)

@@ -23,7 +23,8 @@ from time import perf_counter
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf
 
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
@@ -128,7 +129,7 @@ class Walk:
         if not size:
             return 1
         self.factors += 1
-        self.lu = lu_factor(a.matrix[:size, :size], check_finite=False)
+        self.lu = dgetrf(a.matrix[:size, :size])[:2]  # SciPy's lu_factor warns where it is singular
         diagonal = self.lu[0].diagonal()
         if not (np.isfinite(diagonal).all() and (diagonal != 0.0).all()):
             return 0
