@@ -9,6 +9,7 @@ from palpo.benchmarks.latency import latency
 from palpo.benchmarks.low_step import low_step
 from palpo.benchmarks.memory import memory
 from palpo.benchmarks.realtime import realtime
+from palpo.benchmarks.remote import remote
 from palpo.benchmarks.servo import servo
 from palpo.benchmarks.snap import snap
 from palpo.benchmarks.soak import soak
@@ -43,4 +44,5 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "latency": latency,
     "soak": soak,
     "stall": stall,
+    "remote": remote,
 }

@@ -183,12 +183,13 @@ class ServoThread:
     def _drive(self) -> None:
         servo_loop(self.servo)
 
-    def _compile(self) -> None:
+    def prepare(self) -> None:
+        """Compile, so that `start` need not."""
         compile_servo(self.servo)
 
     def start(self) -> Self:
         """Compile, then start; returns once the scheduling has been asked for."""
-        self._compile()
+        self.prepare()
         self._thread.start()
         self._ready.wait()
         return self

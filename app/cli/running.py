@@ -101,6 +101,7 @@ def add_running(commands: Any) -> None:
         metavar="HOST:PORT",
         help="address of the computer that runs `palpo run SCENE --device remote:PORT`",
     )
+    hand.add_argument("--key", metavar="KEY", help="the key that it prints, unless PALPO_REMOTE_KEY is set")
     hand.add_argument("--device", default="auto", help="auto, or a name that `palpo devices` lists")
     hand.add_argument("--device-name", metavar="NAME", help="which device, if there are several of a kind")
     hand.add_argument("--duration", type=float, metavar="S", help="stop after this many seconds")
@@ -287,7 +288,7 @@ def _pixels(text: str) -> tuple[int, int]:
 def _hand(options: argparse.Namespace) -> int:
     from palpo.app.cli.hand import print_hand
 
-    return print_hand(options.place, options.device, options.device_name, options.duration)
+    return print_hand(options.place, options.key, options.device, options.device_name, options.duration)
 
 
 def _finish(options: argparse.Namespace, done: Outcome, progress: Progress) -> None:

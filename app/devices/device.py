@@ -64,6 +64,10 @@ class ServoDriver(Protocol):
         """Why it stopped, in words; a lost device says what became of it."""
         ...
 
+    def prepare(self) -> None:
+        """Compile, so that `start` need not."""
+        ...
+
     def start(self) -> object:
         """Begin; returns once it turns."""
         ...

@@ -154,8 +154,13 @@ class Together:
                     found[words] = found.get(words, 0) + times
         return found
 
+    def prepare(self) -> None:
+        """Compile, so that `start` need not."""
+        self._leader.prepare()
+
     def start(self) -> object:
         """Begin; returns once it turns."""
+        self.prepare()
         for driver in self._companions:
             driver.accompany()
         begun = self._leader.start()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,6 +26,8 @@ PATIENCE = 300.0
 """Seconds for which a hand is waited for."""
 FILTER_HZ = 30.0
 """Low-pass of the angular velocity, which is that of the orientations."""
+KEY = "PALPO_REMOTE_KEY"
+"""Variable that holds the key of both ends; without it the scene makes one for this run."""
 
 
 class Remote(Device):
@@ -41,7 +44,7 @@ class Remote(Device):
     )
 
     def __init__(self, asked: DeviceOptions, argument: str) -> None:
-        from palpo.haptics.backends.udp import endpoint
+        from palpo.haptics.backends.channel import endpoint
 
         if asked.lock_step:
             raise HapticsError(
@@ -56,21 +59,23 @@ class Remote(Device):
         return f"remote hand at {self.place[0]}:{self.place[1]}"
 
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
-        from palpo.haptics.backends.udp import Channel
+        from palpo.haptics.backends.channel import SCENE, Channel
+        from palpo.haptics.backends.sealing import new_key
 
-        self._channel = stack.enter_context(Channel())
+        told = os.environ.get(KEY, "")
+        key = told or new_key()
+        self._channel = stack.enter_context(Channel(SCENE, key, dt=spec.rates.dt))
         self._channel.listen(*self.place)
-        self.tell(
-            f"waiting for a hand at {self.place[0]}:{self.place[1]}; there: palpo hand HOST:{self.place[1]}"
-        )
-        if not self._channel.wait(PATIENCE, lambda: self.given_up, calling=False):
+        calling = f"palpo hand HOST:{self.place[1]}" + ("" if told else f" --key {key}")
+        self.tell(f"waiting for a hand at {self.place[0]}:{self.place[1]}; there: {calling}")
+        if not self._channel.join(PATIENCE, lambda: self.given_up):
             raise HapticsError(f"no hand has called at {self.place[0]}:{self.place[1]} for {PATIENCE:g} s")
         self.tell("")
         nominal, reach = device_spec(spec), 3 * (math.inf,)
         return replace(
             nominal,
             name="remote hand",
-            max_force=min(nominal.max_force, self._channel.largest or nominal.max_force),
+            max_force=min(nominal.max_force, self._channel.largest),
             reach=((-reach[0], -reach[1], -reach[2]), reach),
         )
 
@@ -78,6 +83,6 @@ class Remote(Device):
         return external_device(spec.rates.dt, FILTER_HZ)
 
     def driver(self, servo: Servo) -> ServoDriver:
-        from palpo.haptics.backends.udp import SceneThread
+        from palpo.haptics.backends.channel import SceneThread
 
-        return SceneThread(servo, self._channel)
+        return SceneThread(servo, self._channel, lambda: self.given_up)

@@ -57,13 +57,14 @@ class DhdDevice:
         given_up: Callable[[], bool] = bool,
     ) -> None:
         self.library: DhdLibrary = load()
-        self._closed = True
+        self._closed, self.watchdog = True, 0.0
+        """watchdog: silence [s] after which it takes the force, as it says itself; 0 without one."""
         self.id = self._open(name)
         self._closed = False
         try:
             self._wait_until_calibrated(patience, tell, given_up)
             self.library.if_there("dhdSetGravityCompensation", 1, self.id)
-            self.library.if_there("dhdSetWatchdog", WATCHDOG, self.id)
+            self.watchdog = 125e-6 * self.library.watch_over(self.id, WATCHDOG)
             if self.library.call.dhdEnableForce(1, self.id) < 0:
                 raise HapticsError(f"{self.title} does not switch its force on: {self.library.error()}")
         except BaseException:
@@ -121,6 +122,13 @@ class DhdDevice:
                 raise HapticsError(f"{self.title} is not calibrated: {todo}, then start again")
             time.sleep(0.01)
         tell("")
+
+    @property
+    def watched(self) -> str:
+        """Whether the device itself takes the force of a program that is gone, as it says, in words."""
+        if self.watchdog == 0.0:
+            return "no watchdog: it keeps the last force of a program that is killed"
+        return f"its watchdog takes the force after {1e3 * self.watchdog:g} ms of silence"
 
     def spec(self) -> DeviceSpec:
         """The figures of its model."""
@@ -184,6 +192,6 @@ def find(name: str | None = None) -> tuple[bool, str]:
         with DhdDevice(name) as device:
             spec = device.spec()
             torque = f", {spec.max_torque:g} N m" if spec.max_torque else ""
-            return True, f"ready: {device.title}, {spec.max_force:g} N{torque}"
+            return True, f"ready: {device.title}, {spec.max_force:g} N{torque}, {device.watched}"
     except HapticsError as missing:
         return False, str(missing)

@@ -51,7 +51,10 @@ PROTOTYPES: dict[str, tuple[type | None, tuple[type, ...]]] = {
 }
 OPTIONAL: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "dhdSetGravityCompensation": (_INT, (_INT, _ID)),
+    "dhdEnableExpertMode": (_INT, ()),
+    "dhdDisableExpertMode": (_INT, ()),
     "dhdSetWatchdog": (_INT, (_BYTE, _ID)),
+    "dhdGetWatchdog": (_INT, (_POINTER, _ID)),
     "dhdHasActiveWrist": (ctypes.c_bool, (_ID,)),
 }
 """Functions that older versions lack, and that nothing depends on."""
@@ -103,6 +106,24 @@ class DhdLibrary:
         """Call a function that may be missing; 0 then."""
         function: Callable[..., int] | None = getattr(self.call, name, None)
         return 0 if function is None else int(function(*arguments))
+
+    def watch_over(self, device: int, eighths: int) -> int:
+        """Let a device take the force of a program that is silent for so many eighths of a millisecond.
+
+        Returns what it says of that afterwards, 0 where it has no watchdog. These are expert calls, which the
+        library refuses unless they are enabled; nothing else of ours is done while they are.
+        """
+        if self.if_there("dhdEnableExpertMode") < 0:
+            return 0
+        try:
+            said = ctypes.c_ubyte(0)
+            if self.if_there("dhdSetWatchdog", eighths, device) < 0:
+                return 0
+            if self.if_there("dhdGetWatchdog", ctypes.byref(said), device) < 0:
+                return 0
+            return int(said.value)
+        finally:
+            self.if_there("dhdDisableExpertMode")
 
     def error(self) -> str:
         """The library's own words for the last error."""

@@ -63,12 +63,16 @@ class TouchThread:
         self._told = np.zeros_like(self._tick.counts)
         self._said, self._served = "", (0, 0)
 
+    def prepare(self) -> None:
+        """Compile, so that `start` need not."""
+        compile_servo(self.servo)
+
     def start(self) -> Self:
         """Compile, then put the servo on the scheduler; returns after its first tick.
 
         Raises HapticsError if the scheduler refuses it or does not call within STARTING.
         """
-        compile_servo(self.servo)
+        self.prepare()
         rate = 1e9 / self.servo.period_ns
         self._job = self.device.library.schedule(touch_callback.address, self._data.address, rate)
         self._guardian.watch()

@@ -1,16 +1,12 @@
 """The two ends of a remote hand on UDP sockets: compiled calls in the servo's tick, nothing of them Python's.
 
-A message is WORDS float64 of this machine's order (`palpo.haptics.remote`); whoever sends anything else is
-not heard. There is no encryption: use it on a network that you trust, or through a tunnel.
+A datagram is its count and WORDS float64 of `palpo.haptics.remote`, sealed (palpo.haptics.backends.sealing).
+What was not made with the session's key, is no message, or not newer than the newest, is not heard.
 """
 
 import ctypes
-import os
-import socket
 import sys
-import time
-from collections.abc import Callable
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 from llvmlite import ir
@@ -19,6 +15,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from palpo.haptics.backends.foreign import BYTES, I32, I64, invoke
+from palpo.haptics.backends.sealing import KEY, NONCE, TAG, seal, unseal
 from palpo.haptics.device import (
     DEVICE_GONE,
     DEVICE_OK,
@@ -28,34 +25,20 @@ from palpo.haptics.device import (
     make_virtual_device,
     measure_spin,
 )
-from palpo.haptics.errors import HapticsError
 from palpo.haptics.limits import LimitParams, make_limits
-from palpo.haptics.polled import PolledThread
-from palpo.haptics.remote import (
-    LARGEST,
-    LEAVING,
-    SILENCE,
-    WORDS,
-    End,
-    hand_tick,
-    hear,
-    make_end,
-    scene_tick,
-    tell,
-)
+from palpo.haptics.remote import SILENCE, WORDS, End, hand_tick, hear, make_end, scene_tick, tell
 from palpo.haptics.servo import Servo, ServoState, make_servo
 from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, end_tick, make_port
 from palpo.physics.numerics.kernels import callback, inlined, kernel
 
-SIZE = 8 * WORDS
-"""Bytes of a message."""
+SIZE = 8 + 8 * WORDS + TAG
+"""Bytes of a datagram."""
 MOST = 64
-"""Messages taken in a tick, so that no flood holds it up."""
-_RECEIVE, _SEND = 0, 1
-CALLING = 0.05
-"""Seconds between two calls for the other end, before it answers."""
-UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
+"""Datagrams taken in a tick, so that no flood holds it up."""
+LAST = 1 << 40
+"""By how much the count of a farewell is ahead of what the servo may still be sending."""
+_RECEIVE, _SEND, _SEAL, _UNSEAL = 0, 1, 2, 3
 
 
 @intrinsic
@@ -76,12 +59,18 @@ class UdpLine(NamedTuple):
 
     end: End
     functions: NDArray[np.int64]
-    """Addresses of recv and send."""
+    """Addresses of recv, send and libsodium's two functions."""
     descriptor: int
-    arriving: NDArray[np.float64]
-    """Room for a message and one word more, by which a longer one is known."""
-    leaving: NDArray[np.float64]
-    """The message that is sent, shape (WORDS,)."""
+    arriving: NDArray[np.uint8]
+    """Room for a datagram and one byte more, by which a longer one is known."""
+    leaving: NDArray[np.uint8]
+    """The datagram that is sent, shape (SIZE,)."""
+    plain: NDArray[np.float64]
+    """The message that was opened and the one to be sealed, shape (2, WORDS)."""
+    nonce: NDArray[np.uint8]
+    """Shape (NONCE,): the count, least byte first, then zeros."""
+    keys: NDArray[np.uint8]
+    """The other end's and this one's, shape (2, KEY)."""
 
 
 class SceneLink(NamedTuple):
@@ -101,41 +90,57 @@ class HandLink(NamedTuple):
     dt: float
 
 
-@inlined
-def _listen(line):
-    for _ in range(MOST):
-        got = _call_socket(line.functions[_RECEIVE], line.descriptor, line.arriving.ctypes.data, SIZE + 8)
-        if got < 0:
-            break
-        if got == SIZE:
-            hear(line.end, line.arriving)
+@kernel
+def take_datagram(line):
+    """Take what stands in `arriving`, SIZE bytes; whether it was a newer message of this session."""
+    count = np.int64(0)
+    for k in range(8):
+        line.nonce[k] = line.arriving[k]
+        count |= np.int64(line.arriving[k]) << (8 * k)
+    code = unseal(
+        line.functions[_UNSEAL], line.plain[0].ctypes.data, SIZE - 8, line.arriving[8:].ctypes.data,
+        line.nonce.ctypes.data, line.keys[0].ctypes.data,
+    )  # fmt: skip
+    return code == 0 and hear(line.end, count, line.plain[0])
 
 
-@inlined
-def _speak(line, vector, turn, buttons):
-    tell(line.end, vector, turn, buttons, line.leaving)
+@kernel
+def send_datagram(line, vector, turn, buttons, leaving):
+    """Tell the other end a position or force (3,), orientation (4,), buttons and whether this one leaves."""
+    if leaving:
+        line.end.words[0].sent += LAST
+    count = tell(line.end, vector, turn, buttons, 1.0 if leaving else 0.0, line.plain[1])
+    for k in range(8):
+        line.leaving[k] = line.nonce[k] = (count >> (8 * k)) & 255
+    seal(
+        line.functions[_SEAL], line.leaving[8:].ctypes.data, 8 * WORDS, line.plain[1].ctypes.data,
+        line.nonce.ctypes.data, line.keys[1].ctypes.data,
+    )  # fmt: skip
     _call_socket(line.functions[_SEND], line.descriptor, line.leaving.ctypes.data, SIZE)
 
 
 @inlined
-def _turned(turn, out):
-    """out = the orientation, if it is one."""
-    square = 0.0
-    for i in range(4):
-        square += turn[i] * turn[i]
-    if 0.98 < square < 1.02:
-        for i in range(4):
-            out[i] = turn[i] / np.sqrt(square)
+def listen(line):
+    """Take all that has come, also what waits behind the error of a datagram that was refused."""
+    failed = 0
+    for _ in range(MOST):
+        got = _call_socket(line.functions[_RECEIVE], line.descriptor, line.arriving.ctypes.data, SIZE + 1)
+        failed += got < 0
+        if failed > 1:
+            break
+        if got == SIZE:
+            take_datagram(line)
 
 
 @kernel
 def read_scene_link(link):
     """Where the hand at the other end leads; silence beyond SILENCE, or its farewell, is a lost device."""
     servo, line = link.servo, link.line
-    _listen(line)
+    listen(line)
     words, port, first = line.end.words[0], servo.device_port, line.end.words[0].placed == 0
     scene_tick(line.end, servo.sent, servo.dt, port.position, port.velocity)
-    _turned(line.end.turn, port.orientation)
+    for i in range(4):
+        port.orientation[i] = line.end.turn[i]
     if first:
         begin_measuring(servo.device, port)
     else:
@@ -149,7 +154,7 @@ def read_scene_link(link):
 @kernel
 def write_scene_link(link):
     """Tell the hand its force."""
-    _speak(link.line, link.servo.sent, link.servo.port.orientation, 0)
+    send_datagram(link.line, link.servo.sent, link.servo.port.orientation, 0, False)
     return 1
 
 
@@ -157,24 +162,32 @@ def write_scene_link(link):
 def hand_link_tick(link):
     """The tick of a servo whose scene is at the other end; its frame is as old as the last message."""
     line, port = link.line, link.port
-    _listen(line)
+    listen(line)
     hand_tick(line.end, link.position, link.sent, link.dt, port.force)
-    _speak(line, link.position, port.orientation, port.buttons[0])
+    send_datagram(line, link.position, port.orientation, port.buttons[0], False)
     gone = line.end.words[0].left != 0
     return end_tick(port, OK, 1 << 20 if gone else line.end.words[0].quiet)
 
 
-def _a_line(descriptor: int = 0, largest: float = 0.0) -> UdpLine:
+def make_line(
+    descriptor: int, largest: float, resolution: float, dt: float, sealing: NDArray[np.int64]
+) -> UdpLine:
+    """A line on a socket that does not block, whose keys are still to be written; the rest as `make_end`."""
     own = ctypes.CDLL(None) if sys.platform != "win32" else None
-    addresses = [
+    sockets = [
         0 if own is None else int(ctypes.cast(getattr(own, name), ctypes.c_void_p).value or 0)
         for name in ("recv", "send")
     ]
-    line = UdpLine(
-        make_end(), np.array(addresses, dtype=np.int64), int(descriptor), np.zeros(WORDS + 1), np.zeros(WORDS)
+    return UdpLine(
+        end=make_end(largest, resolution, dt),
+        functions=np.array([*sockets, *sealing], dtype=np.int64),
+        descriptor=int(descriptor),
+        arriving=np.zeros(SIZE + 1, dtype=np.uint8),
+        leaving=np.zeros(SIZE, dtype=np.uint8),
+        plain=np.zeros((2, WORDS)),
+        nonce=np.zeros(NONCE, dtype=np.uint8),
+        keys=np.zeros((2, KEY), dtype=np.uint8),
     )
-    line.leaving[LARGEST] = largest
-    return line
 
 
 def _smallest() -> Servo:
@@ -182,8 +195,9 @@ def _smallest() -> Servo:
     return make_servo(0, 0, make_port(), device, make_limits(1.0), ring_capacity=2)
 
 
-_SCENE = typeof(SceneLink(_smallest().state, _a_line()))
-_HAND = typeof(HandLink(make_port(), np.zeros(3), np.zeros(3), _a_line(), 1e-3))
+_LINE = make_line(0, 1.0, 0.0, 1e-3, np.zeros(2, dtype=np.int64))
+_SCENE = typeof(SceneLink(_smallest().state, _LINE))
+_HAND = typeof(HandLink(make_port(), np.zeros(3), np.zeros(3), _LINE, 1e-3))
 
 
 @callback(types.int32(HandleType(_SCENE)))
@@ -204,140 +218,24 @@ def hand_link(link):
     return np.int32(hand_link_tick(link))
 
 
-def endpoint(text: str, host: str = "127.0.0.1") -> tuple[str, int]:
-    """HOST:PORT or PORT. Raises HapticsError for what is neither."""
-    named, _, port = text.rpartition(":")
-    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
-        raise HapticsError(f"{text}: give PORT or HOST:PORT, with a port from 1 to 65535")
-    return named or host, int(port)
+def compile_line() -> None:
+    """Compile what the ends call from Python, or load it from the cache."""
+    line = typeof(_LINE)
+    take_datagram.compile((line,))
+    vector = typeof(_LINE.end.vector)
+    send_datagram.compile((line, vector, vector, types.int64, types.boolean))
 
 
-class Channel:
-    """A UDP socket with the other end of a remote hand; a context manager that says farewell.
-
-    Raises HapticsError where there can be none.
-    """
-
-    def __init__(self, largest: float = 0.0) -> None:
-        """largest: force that this end's hand may be given [N], 0 for the scene's end."""
-        if os.name != "posix":
-            raise HapticsError("a remote hand needs the sockets of Linux or macOS")
-        self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
-        self.line = _a_line(self._socket.fileno(), largest)
-        self.largest = 0.0
-        """Force that the other end's hand may be given [N]."""
-
-    def listen(self, host: str, port: int) -> int:
-        """Let a hand call here, 0 for any free port; returns the port. Raises HapticsError if it cannot."""
-        try:
-            self._socket.bind((host, port))
-        except OSError as error:
-            raise HapticsError(f"no hand can call at {host}:{port}: {error.strerror}") from None
-        return int(self._socket.getsockname()[1])
-
-    def connect(self, host: str, port: int) -> None:
-        """Speak to this address only. Raises HapticsError where there is none of that name."""
-        try:
-            self._socket.connect((host, port))
-        except OSError as error:
-            raise HapticsError(f"{host}:{port} cannot be reached: {error.strerror}") from None
-
-    def answered(self) -> bool:
-        """Take what has arrived; whether the other end was ever heard.
-
-        Whoever is heard first is spoken to, and heard, from then on.
-        """
-        while True:
-            try:
-                data, sender = self._socket.recvfrom(SIZE + 8)
-            except OSError:  # nothing more, or nobody there yet
-                return bool(self.line.end.words["newest"][0])
-            first = not self.line.end.words["newest"][0]
-            if len(data) != SIZE or not hear(self.line.end, message := np.frombuffer(data)):
-                continue
-            if first:
-                self.largest = float(message[LARGEST])
-                self._socket.connect(sender)
-
-    def call(self, last: bool = False) -> None:
-        """Send a message from Python, before the loop runs or after it."""
-        tell(self.line.end, self.line.end.position, UPRIGHT, 0, self.line.leaving)
-        self.line.leaving[LEAVING] = float(last)
-        try:
-            self._socket.send(self.line.leaving.tobytes())
-        except OSError:  # nobody there
-            return
-
-    def wait(self, patience: float, given_up: Callable[[], bool], calling: bool) -> bool:
-        """Until the other end is heard; False if `patience` [s] ran out or nobody waits any more."""
-        end = time.monotonic() + patience
-        while not self.answered():
-            if time.monotonic() > end or given_up():
-                return False
-            if calling:
-                self.call()
-            time.sleep(CALLING)
-        return True
-
-    @property
-    def lost(self) -> str:
-        """What became of the other end, in words."""
-        if self.line.end.words["left"][0]:
-            return "the other end of the remote hand has ended"
-        return f"the other end of the remote hand has not been heard for {SILENCE:g} s"
-
-    def close(self) -> None:
-        """Say farewell, more than once as one may be lost, and close."""
-        if self._socket.fileno() >= 0:
-            for _ in range(5):
-                self.call(last=True)
-            self._socket.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-
-def scene_link_data(servo: Servo, channel: Channel) -> Handle:
+def scene_link_data(servo: Servo, line: UdpLine) -> Handle:
     """What `scene_link_read` and `scene_link_write` are given."""
-    return Handle(SceneLink(servo.state, channel.line))
+    return Handle(SceneLink(servo.state, line))
 
 
 def make_hand_servo(
-    channel: Channel, device: VirtualDevice, limits: LimitParams, rate_hz: float
+    line: UdpLine, device: VirtualDevice, limits: LimitParams, rate_hz: float
 ) -> tuple[Servo, Handle]:
-    """A servo whose scene is at the other end, and what must live as long as it does.
-
-    Its limits should let the force change as fast as the device can: what it holds back is booked as given.
-    """
+    """A servo whose scene is at the other end of a line, and what must live as long as it does."""
     port = make_port()
     state = make_servo(0, 0, port, device, limits, rate_hz=rate_hz, recording=False).state
-    data = Handle(HandLink(port, state.device_port.position, state.sent, channel.line, state.dt))
+    data = Handle(HandLink(port, state.device_port.position, state.sent, line, state.dt))
     return Servo(state._replace(tick_address=hand_link.address, tick_data=data.address)), data
-
-
-class SceneThread(PolledThread):
-    """Runs a scene's servo under the hand at the other end."""
-
-    def __init__(self, servo: Servo, channel: Channel) -> None:
-        self._channel = channel
-        super().__init__(
-            servo,
-            scene_link_read.address,
-            scene_link_write.address,
-            scene_link_data(servo, channel),
-            lambda: channel.lost,
-        )
-
-    def start(self) -> Self:
-        """Compile, take what has come meanwhile, so that the hand is where it is now, then start."""
-        self._compile()
-        self.accompany()
-        return super().start()
-
-    def accompany(self) -> None:
-        """Take what has come meanwhile."""
-        self._channel.answered()

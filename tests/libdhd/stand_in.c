@@ -8,6 +8,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEVICES 2
@@ -21,7 +22,8 @@ enum { STATUS_POWER, STATUS_CONNECTED, STATUS_STARTED, STATUS_RESET, STATUS_IDLE
 typedef struct {
     const char *name;
     unsigned short serial;
-    int there, open, force, wrist, gravity, watchdog, cause, enabled;
+    int there, open, force, wrist, gravity, watchdog, unwatched, cause, enabled;
+    double set_at; /* when the last force was set [s] */
     long reads, writes, asked, reset_until, off_from, off_until, unplug_at, deaf_from, deaf_until, block_at;
     int block_ms;
     double x[3], v[3], reading[READING], sent[6], amplitude, frequency, most;
@@ -32,6 +34,7 @@ typedef struct {
 static Device devices[DEVICES];
 static double logs[DEVICES][LOG][6];
 static long illegal;
+static int expert;
 static const char *words = "no error";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -40,6 +43,12 @@ static Device *open_device(signed char id) {
     illegal++;
     words = "invalid device";
     return NULL;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* Whether it answers: not once it is unplugged, and not while it is deaf. */
@@ -123,10 +132,30 @@ int dhdSetGravityCompensation(int on, signed char id) {
     return d ? 0 : -1;
 }
 
+/* The expert calls are refused unless they are enabled, for all devices at once. */
+static Device *expert_device(signed char id) {
+    if (!expert) {
+        words = "expert mode disabled";
+        return NULL;
+    }
+    return open_device(id);
+}
+
+int dhdEnableExpertMode(void) { return expert = 1, 0; }
+int dhdDisableExpertMode(void) { return expert = 0, 0; }
+
 int dhdSetWatchdog(unsigned char eighths, signed char id) {
-    Device *d = open_device(id);
-    if (d) d->watchdog = eighths;
-    return d ? 0 : -1;
+    Device *d = expert_device(id);
+    if (!d || d->unwatched) return words = d ? "not available" : words, -1;
+    d->watchdog = eighths;
+    return 0;
+}
+
+int dhdGetWatchdog(unsigned char *eighths, signed char id) {
+    Device *d = expert_device(id);
+    if (!d || d->unwatched) return words = d ? "not available" : words, -1;
+    *eighths = (unsigned char)d->watchdog;
+    return 0;
 }
 
 int dhdGetStatus(int *out, signed char id) {
@@ -183,6 +212,7 @@ int dhdSetForceAndTorqueAndGripperForce(
     if (grip != 0.0) illegal++;
     pthread_mutex_lock(&lock);
     memcpy(d->sent, sent, sizeof sent);
+    d->set_at = now();
     if (d->writes < LOG) memcpy(logs[d - devices][d->writes], sent, sizeof sent);
     move(d);
     d->writes++;
@@ -202,7 +232,7 @@ void standin_reset(void) {
         devices[k].deaf_from = devices[k].deaf_until = devices[k].block_at = NEVER;
         devices[k].most = 1e9;
     }
-    illegal = 0;
+    illegal = expert = 0;
 }
 
 __attribute__((constructor)) static void begin(void) { standin_reset(); }
@@ -235,6 +265,15 @@ long standin_log(int k, double *out, long most) {
 }
 int standin_open(int k) { return devices[k].open; }
 int standin_force(int k) { return devices[k].force; }
+/* Force that the motors give at this moment [N]: the firmware's watchdog goes by its own clock. */
+double standin_motors(int k) {
+    Device *d = devices + k;
+    const int silent = d->watchdog && now() - d->set_at > 125e-6 * d->watchdog;
+    if (!d->open || !d->force || off(d) || silent) return 0.0;
+    return sqrt(d->sent[0] * d->sent[0] + d->sent[1] * d->sent[1] + d->sent[2] * d->sent[2]);
+}
+void standin_unwatched(int k, int none) { devices[k].unwatched = none; }
+int standin_expert(void) { return expert; }
 int standin_watchdog(int k) { return devices[k].watchdog; }
 int standin_gravity(int k) { return devices[k].gravity; }
 long standin_illegal(void) { return illegal; }

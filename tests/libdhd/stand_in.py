@@ -23,6 +23,7 @@ _SIGNATURES = {
     "deaf": (_INT, _LONG, _LONG),
     "block": (_INT, _LONG, _INT),
     "saturate": (_INT, _DOUBLE),
+    "unwatched": (_INT, _INT),
     "hand": (_INT, _DOUBLE, _DOUBLE),
     "script": (_INT, _POINTER, _LONG),
     "log": (_INT, _POINTER, _LONG),
@@ -33,6 +34,7 @@ _SIGNATURES = {
 def _loaded() -> ctypes.CDLL:
     library = loaded(SOURCE, "libdrd.so.3", _SIGNATURES)
     library.standin_illegal.restype = ctypes.c_long
+    library.standin_motors.restype = ctypes.c_double
     return library
 
 

@@ -103,6 +103,34 @@ def test_a_reading_that_is_none_leaves_the_port_as_it_was(spoil):
 # ---- what it is
 
 
+def test_the_watchdog_is_set_by_expert_calls_read_back_and_told(stand_in):
+    """The library refuses them unless they are enabled, which they are for nothing else."""
+    with DhdDevice() as device:
+        assert device.watchdog == 0.02 and stand_in.watchdog(SIGMA) == 160
+        assert not stand_in.expert()
+        assert device.library.call.dhdSetWatchdog(0, device.id) < 0, "as the maker's does"
+        assert stand_in.watchdog(SIGMA) == 160
+    stand_in.unwatched(SIGMA, 1)
+    with DhdDevice() as without:
+        assert without.watchdog == 0.0 and "no watchdog" in without.watched
+        assert not stand_in.expert()
+
+
+def test_the_motors_of_a_program_that_is_stuck_are_limp_after_the_watchdog_s_time(stand_in):
+    stand_in.script(SIGMA, press())
+    stand_in.block(SIGMA, 600, 300)
+    wall = wall_of()
+    with DhdDevice() as device:
+        thread = DhdThread(wall.servo, device).start()
+        until(thread, lambda: tick_count(wall.servo) >= 599)
+        assert stand_in.motors(SIGMA) == pytest.approx(PRESSED, rel=0.05)
+        end = time.monotonic() + 0.15
+        while stand_in.motors(SIGMA) > 0.0:
+            assert time.monotonic() < end, "the last force stays"
+        thread.stop()
+        thread.join(20.0)
+
+
 def test_devices_are_found_by_serial_number_or_name_and_closed_again(stand_in):
     with DhdDevice() as first, DhdDevice("77") as second:
         assert (first.title, second.title) == ("sigma.7 1234", "Falcon 77")
@@ -114,7 +142,8 @@ def test_devices_are_found_by_serial_number_or_name_and_closed_again(stand_in):
         assert named.serial == 77
     assert not stand_in.open(SIGMA) and not stand_in.open(FALCON)
     assert not stand_in.force(SIGMA) and not stand_in.force(FALCON)
-    assert find() == (True, "ready: sigma.7 1234, 20 N, 0.4 N m")
+    watched = "its watchdog takes the force after 20 ms of silence"
+    assert find() == (True, f"ready: sigma.7 1234, 20 N, 0.4 N m, {watched}")
     assert stand_in.illegal() == 0
 
 
