@@ -25,8 +25,8 @@ PATIENCE = 120.0
 class ForceDimension(Device):
     """The maker's library is loaded when it is asked for, and not before."""
 
-    word = "forcedimension"
-    about = "omega, delta, sigma, lambda or Falcon through libdhd; --device-name: its serial number"
+    word, argument = "forcedimension", "SERIAL"
+    about = "omega, delta, sigma, lambda or Falcon through libdhd; which one, by its serial number"
     label = "Force Dimension or Falcon"
     question = found_by("dhd")
     steps = (
@@ -50,7 +50,7 @@ class ForceDimension(Device):
             raise HapticsError(
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
             )
-        self.name = asked.device_name
+        self.name = argument or asked.device_name
 
     @classmethod
     def there(cls, asked: DeviceOptions) -> bool:

@@ -9,6 +9,7 @@ import pytest
 from palpo.app.cli.hand import lend_hand
 from palpo.app.cli.progress import Silent
 from palpo.app.devices.hands import Together, chosen
+from palpo.app.devices.remote import KEY
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
@@ -16,7 +17,7 @@ from palpo.app.runtime.session import Session, run
 from palpo.config.load import load_scene
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import read_recording
-from tests.libdhd.stand_in import SIGMA
+from tests.libdhd.stand_in import FALCON, SIGMA
 from tests.libdhd.stand_in import fresh_stand_in as fresh_dhd
 from tests.libhd.bench import readings as touch_readings
 from tests.libhd.stand_in import DEFAULT
@@ -31,6 +32,7 @@ __all__ = ["hid"]
 DEEP = 4e-3
 """How far each hand goes down: its ball hangs 1 mm over the block."""
 ROUNDING = 1e-12
+SHARED = "a key of these tests"
 
 
 @pytest.fixture
@@ -128,7 +130,7 @@ def lent(scene, hid):
     results = []
 
     def lend():
-        results.append(lend_hand(f"127.0.0.1:{port}", "mock", progress=Silent()))
+        results.append(lend_hand(f"127.0.0.1:{port}", SHARED, "mock", progress=Silent()))
 
     lender = threading.Thread(target=lend, daemon=True)
     lender.start()
@@ -144,7 +146,8 @@ def lent(scene, hid):
     return done, results[0], moved
 
 
-def test_a_remote_hand_and_a_spacemouse_lead_a_tool_each(hid, scene):
+def test_a_remote_hand_and_a_spacemouse_lead_a_tool_each(hid, scene, monkeypatch):
+    monkeypatch.setenv(KEY, SHARED)
     # a machine that stands still for a quarter of a second loses the hand at the other end, as it should
     for _ in range(4):
         done, hand, moved = lent(scene, hid)
@@ -152,6 +155,30 @@ def test_a_remote_hand_and_a_spacemouse_lead_a_tool_each(hid, scene):
             break
     assert done.status == FINISHED, done.result["exit_reason"]
     assert hand.well and hand.ticks > 300 and min(moved) > 1e-3
+
+
+def test_two_devices_of_one_maker_are_told_apart_by_their_serial_numbers(sigma, scene, tmp_path):
+    sigma.script(FALCON, dhd_readings(down()))
+    path = tmp_path / "two.h5"
+    options = Options(scene, device="forcedimension:77", further=("forcedimension:1234",), baseline=False,
+                      duration=1.5, record=path)  # fmt: skip
+    done = run(options)
+    assert done.status == FINISHED, done.result["exit_reason"]
+    assert done.result["device"] == "Force Dimension 77 and Force Dimension 1234"
+    columns = read_recording(path).columns
+    for device, hand in ((FALCON, ""), (SIGMA, "_2")):
+        rows, told = vectors(columns, "sent", hand), sigma.sent(device)[:, :3] @ AXES.T
+        n = min(len(told), len(rows))
+        assert n > 1000 and rows[-200:-60, 1].min() > 0.05
+        assert told[:n] == pytest.approx(rows[:n], abs=ROUNDING)
+    assert sigma.illegal() == 0 and not sigma.force(SIGMA) and not sigma.force(FALCON)
+
+
+def test_one_device_is_not_led_by_two_hands(sigma, scene):
+    one = "forcedimension:77"
+    with pytest.raises(HapticsError, match=r"no device 77; there is .*, number 1, which does not"):
+        run(Options(scene, device=one, further=(one,), baseline=False, duration=0.1))
+    assert not sigma.open(FALCON)
 
 
 def test_what_several_devices_say_is_counted_together_and_all_are_left():
