@@ -86,7 +86,7 @@ def _dragged(steps: int) -> Figures:
         other = MujocoBlock(
             run.scene.numbers.dt, top, count="19 2 19", spacing="0.0025 0.03 0.0025", centre="0 -0.015 0",
             last=18, mass=body.mass, young=material.youngs_modulus, poisson=material.poisson_ratio,
-            beta=run.scene.members[0].damping[1], mu=0.4, radius=0.025, ball_mass=0.03, stiffness=1000.0,
+            beta=run.scene.members[0].body.damping[1], mu=0.4, radius=0.025, ball_mass=0.03, stiffness=1000.0,
             damping=2.0,
         )  # fmt: skip
         ours, theirs, active = np.zeros(steps), np.zeros(steps), np.zeros(steps, int)

@@ -124,7 +124,7 @@ class Ledger:
         self._counted = np.zeros(len(scene.rest), bool)
         for member in scene.members:
             # moments on rotations are no impulse
-            points = np.flatnonzero(member.turns(np.arange(member.count)) == 0)
+            points = np.flatnonzero(member.body.turns(np.arange(member.count)) == 0)
             self._counted[member.first + points] = True
         if len(low.attached):
             self._counted &= np.isin(np.arange(len(scene.rest)), low.attached)

@@ -215,7 +215,7 @@ def _tet_part(spec: SceneSpec, body: TetBodySpec) -> BodyPart:
     )
     solid = SoftBody(
         body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model,
-        solver="multigrid" if large else "direct",
+        solver="multigrid" if large else "direct", fields=fields,
     )  # fmt: skip
     shape = CollisionShape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
     return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)

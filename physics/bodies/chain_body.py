@@ -16,10 +16,13 @@ from palpo.physics.bodies.chain import (
 from palpo.physics.bodies.chain_models import MassMatrix, beam_model, rest_state, rigid_model
 from palpo.physics.bodies.chain_state import ChainModel, ChainState, chain_work
 from palpo.physics.bodies.implicit_euler import DenseFactor
+from palpo.physics.bodies.point_rows import rigid_motions, rows_at, sum_at, unit_columns
 from palpo.physics.fem.beam import Section
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.math3 import quat_to_matrix
+from palpo.physics.numerics.rows3 import cross_rows
 
 
 def _dense(D: NDArray, U: NDArray) -> NDArray:
@@ -40,6 +43,11 @@ class ChainBody:
     material stiffness. The factor adds to A_h the string stiffness that elements in tension need at its h.
     """
 
+    rigid = False
+    """Never changes its shape."""
+    rides = False
+    """Moves as a whole beside its modes: a beam's carry all of its motion."""
+
     def __init__(self, name: str, model: ChainModel, state: ChainState) -> None:
         self.name, self.model, self.state = name, model, state
         n = model.mass.size
@@ -54,6 +62,11 @@ class ChainBody:
         self._work = chain_work(n)
         self._v_new = np.zeros((n, 6))
         self.linearise()
+
+    @property
+    def damping(self) -> tuple[float, float]:
+        """Rayleigh's alpha [1/s] and beta [s]."""
+        return self.model.alpha, self.model.beta
 
     @property
     def x(self) -> NDArray[np.float64]:
@@ -193,12 +206,60 @@ class BeamBody(ChainBody):
             name, *beam_model(mesh.nodes, mesh.radius, material, fixed, gravity, section, mass_matrix)
         )
 
+    @property
+    def count(self) -> int:
+        """A point and a rotation for each frame; points come first."""
+        return 2 * len(self.x)
+
+    def positions(self) -> NDArray[np.float64]:
+        """World positions [m] of the points, zeros for rotations, (count, 3)."""
+        return np.vstack([self.x, np.zeros((len(self.x), 3))])
+
+    def velocities(self) -> NDArray[np.float64]:
+        """Velocities [m/s] or [rad/s], (count, 3)."""
+        return np.vstack([self.state.v, self.state.w])
+
+    def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Orientation of each rotation, (k, 4); the identity for points."""
+        return self.q[local % len(self.x)]
+
+    def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        """1 where a point is a rotation, (k,)."""
+        return (local >= len(self.x)).astype(np.int32)
+
+    def _point_dofs(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        dofs = self.dofs_of(local % len(self.x)).reshape(-1, 2, 3)
+        return dofs[np.arange(len(local)), self.turns(local)]
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        """J^T of unit forces on points, (n_dof, 3 k)."""
+        return unit_columns(self.n_dof, self._point_dofs(local))
+
+    def applied(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J^T of forces (k, 3) [N] on points, (n_dof,)."""
+        return sum_at(self.n_dof, self._point_dofs(local), forces)
+
+    def gather(
+        self, local: NDArray[np.intp], fields: NDArray[np.float64], columns: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        """J fields, (3 k, m), of velocity fields (n_dof, m); columns (m,): of these, in this order."""
+        return rows_at(fields, self._point_dofs(local), columns)
+
+    def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
+        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
+        wrench = np.zeros((len(forces), len(self.x), 2, 3))
+        for k, (frame, turn) in enumerate(zip(local % len(self.x), self.turns(local), strict=True)):
+            wrench[:, frame, turn] += forces[:, k]
+        self.substeps(None, h, wrench.reshape(len(forces), len(self.x), 6), np.arange(len(self.x)))
+
 
 class RigidBody(ChainBody):
     """A rigid body at its centre of mass; forces are wrenches on that frame.
 
     position (3,) [m], orientation (4,); vertices (k, 3) [m]: its surface in body axes, for collision.
     """
+
+    rigid = rides = True
 
     def __init__(
         self,
@@ -215,3 +276,68 @@ class RigidBody(ChainBody):
         q = np.asarray(orientation, dtype=np.float64)
         state = rest_state(np.asarray(position, dtype=np.float64)[None], (q / np.linalg.norm(q))[None])
         super().__init__(name, rigid_model(mass, inertia, gravity, alpha), state)
+
+    @property
+    def points(self) -> NDArray[np.float64]:
+        """The surface in body axes [m], (k, 3)."""
+        assert self.vertices is not None
+        return self.vertices
+
+    @property
+    def count(self) -> int:
+        """The points of its surface, then the one rotation."""
+        return len(self.points) + 1
+
+    def _axes(self) -> NDArray[np.float64]:
+        out = np.empty((3, 3))
+        quat_to_matrix(self.q[0], out)
+        return out
+
+    def positions(self) -> NDArray[np.float64]:
+        """World positions [m] of the points, zeros for rotations, (count, 3)."""
+        return np.vstack([self.x[0] + self.points @ self._axes().T, np.zeros((1, 3))])
+
+    def velocities(self) -> NDArray[np.float64]:
+        """Velocities [m/s] or [rad/s], (count, 3)."""
+        v, w = self.state.v[0], self.state.w[0]
+        return np.vstack([v + cross_rows(w, self.points @ self._axes().T), w])
+
+    def orientations(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Orientation of each rotation, (k, 4); the identity for points."""
+        return np.where(self.turns(local)[:, None] == 1, self.q[0], np.array([1.0, 0.0, 0.0, 0.0]))
+
+    def turns(self, local: NDArray[np.intp]) -> NDArray[np.int32]:
+        """1 where a point is a rotation, (k,)."""
+        return (local == len(self.points)).astype(np.int32)
+
+    def columns(self, local: NDArray[np.intp]) -> NDArray[np.float64]:
+        """J^T of unit forces on points, (n_dof, 3 k)."""
+        out = np.zeros((6, len(local), 3))
+        arms = np.vstack([self.points @ self._axes().T, np.zeros((1, 3))])[local]
+        fields = rigid_motions(arms).reshape(len(local), 3, 6)
+        out[:] = np.moveaxis(fields, 2, 0)
+        turning = self.turns(local) == 1
+        out[:, turning] = 0.0
+        out[3:, turning] = np.eye(3)[:, None]
+        return np.ascontiguousarray(out.reshape(6, -1))
+
+    def applied(self, local: NDArray[np.intp], forces: NDArray[np.float64]) -> NDArray[np.float64]:
+        """J^T of forces (k, 3) [N] on points, (n_dof,)."""
+        return self.columns(local) @ forces.reshape(-1)
+
+    def gather(
+        self, local: NDArray[np.intp], fields: NDArray[np.float64], columns: NDArray[np.intp] | None = None
+    ) -> NDArray[np.float64]:
+        """J fields, (3 k, m), of velocity fields (n_dof, m); columns (m,): of these, in this order."""
+        return self.columns(local).T @ (fields if columns is None else fields[:, columns])
+
+    def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
+        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
+        for step in forces:
+            wrench = self.applied(local, step)
+            self.substeps(None, h, wrench.reshape(1, 1, 6), np.zeros(1, np.int32))
+
+    def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+        """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia in body axes [kg m2]."""
+        state = self.state
+        return state.x[0].copy(), state.v[0].copy(), state.w[0].copy(), self.model.inertia[0].copy()

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.body import Factor
+from palpo.physics.bodies.soft_points import SoftPoints
 from palpo.physics.fem.assembly import block_pattern, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.block_product import neighbours
 from palpo.physics.fem.cholesky import CholeskyFactor
@@ -27,13 +28,14 @@ Solved = CholeskyFactor | MultigridFactor
 """What solves with A_h."""
 
 
-class SoftBody:
+class SoftBody(SoftPoints):
     """Elements under gravity, backward Euler with one linearisation a step.
 
     fixed: indices of clamped nodes. gravity [m/s2], shape (3,). elements: their name, where not the usual
     ones of such a mesh (palpo.physics.fem.elements). mass_matrix: "lumped" keeps the response to a short load
     positive everywhere; "consistent" is more accurate in frequency on coarse meshes. solver: "direct" factors
-    A_h, "multigrid" is for so many nodes that no factor can be made in a low period.
+    A_h, "multigrid" is for so many nodes that no factor can be made in a low period. fields: of cavities that
+    it may wall, see SoftPoints.
     last: nodes that may come into contact; a factor is then a TrailingFactor, which gives their compliance in
     the order of `last`, the free ones of these nodes, ascending. links (k, 2): nodes that are joined besides
     those of an element, for stiffness that a derived body adds in `linearise`.
@@ -54,9 +56,11 @@ class SoftBody:
         links: NDArray[np.int64] | None = None,
         elements: str | None = None,
         solver: Literal["direct", "multigrid"] = "direct",
+        fields: int = 0,
     ) -> None:
         self.name, self.mesh, self.material = name, mesh, material
         n = len(mesh.nodes)
+        super().__init__(n, fields)
         self.fixed = np.unique(np.asarray(fixed, dtype=np.int32))
         if self.fixed.size and not 0 <= self.fixed[0] <= self.fixed[-1] < n:
             raise InputError(f"body {name!r} fixes node {self.fixed[-1]} but its nodes are 0 to {n - 1}.")

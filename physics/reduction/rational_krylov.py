@@ -121,17 +121,6 @@ def semidefinite(matrix: NDArray[np.float64]) -> bool:
     return not failed
 
 
-def rigid_motions(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Velocity fields of the six rigid motions about the origin, (3 n, 6), at positions x (n, 3)."""
-    fields = np.zeros((len(x), 3, 6))
-    for axis in range(3):
-        after, before = (axis + 1) % 3, (axis + 2) % 3
-        fields[:, axis, axis] = 1.0
-        fields[:, after, 3 + axis] = -x[:, before]
-        fields[:, before, 3 + axis] = x[:, after]
-    return fields.reshape(3 * len(x), 6)
-
-
 def best_rotation(
     rest: NDArray[np.float64], x: NDArray[np.float64], mass: NDArray[np.float64]
 ) -> NDArray[np.float64]:

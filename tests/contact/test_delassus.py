@@ -102,7 +102,7 @@ def dense_delassus(run: LockStep, before: ChainState, h: float) -> NDArray[np.fl
                     low = [m.number for m in scene.members].index(body)
                     member = scene.members[low]
                     local = np.array([p - member.first])
-                    jacobians[low][rows] += sign * weight * frame @ member.columns(local).T
+                    jacobians[low][rows] += sign * weight * frame @ member.body.columns(local).T
     w += h * h * jacobian @ np.linalg.solve(dense_tool(run, before, h), jacobian.T)
     for member, j in zip(scene.members, jacobians, strict=True):
         w += h * h * j @ np.linalg.solve(dense_body(member.body, h), j.T)
@@ -142,9 +142,9 @@ def test_the_reduced_model_has_the_compliance_of_the_full_body_at_every_shift(sh
     loaded = np.unique(run.high.search.found.points[: run.high.search.found.count[0]["found"], 1])
     loaded = loaded[loaded >= 0]
     modal = frame.slot_modes[f, frame.slot_of[f, loaded], :, :n_modes].reshape(-1, n_modes)
-    columns = member.columns(loaded - member.first)
+    columns = member.body.columns(loaded - member.first)
     h = numbers.dt
-    alpha, beta = member.damping
+    alpha, beta = member.body.damping
     stiffness = frame.stiffness[f, :n_modes, :n_modes]
     # V^T A_dt V = 1, from which the servo infers V^T M V
     mass = (np.eye(n_modes) - h * (beta + h) * stiffness) / (1.0 + h * alpha)

@@ -31,8 +31,8 @@ from palpo.physics.exchange.atomics import CACHE_LINE
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.force_log import add_force, close_entry, open_entry
 from palpo.physics.exchange.handle import Handle
+from palpo.physics.reduction import tangent_ahead
 from palpo.physics.systems.multirate.interfaces import make_low_rates
-from palpo.physics.systems.multirate.reduced import tangent_ahead
 from tests.contact.test_delassus import dense_body
 from tests.verification.small_scenes import BALL_ON_BLOCK, BOX_ON_PLANE, RIGID_BOX, SOFT_BOX, small_scene
 
@@ -93,7 +93,7 @@ def random_batch(loop: Loop, n: int = 6, seed: int = 1) -> tuple[Batch, NDArray[
     """n random points of three of the body's own each, and their J (3 n, n_dof) along random axes."""
     generator, batch, member = np.random.default_rng(seed), loop.batch, loop.member
     local = loop.carried()
-    turns = member.turns(local) == 1
+    turns = member.body.turns(local) == 1
     points, rotations = local[~turns], local[turns]
     batch.count[0] = n
     jacobian = np.zeros((3 * n, member.body.n_dof))
@@ -107,7 +107,7 @@ def random_batch(loop: Loop, n: int = 6, seed: int = 1) -> tuple[Batch, NDArray[
         batch.block[k] = k // 2  # two points of this body in every block
         batch.axes[k] = np.linalg.qr(generator.standard_normal((3, 3)))[0]
         for p, weight in zip(chosen, batch.weights[k], strict=True):
-            jacobian[3 * k : 3 * k + 3] += weight * batch.axes[k] @ member.columns(np.array([p])).T
+            jacobian[3 * k : 3 * k + 3] += weight * batch.axes[k] @ member.body.columns(np.array([p])).T
     return batch, jacobian
 
 

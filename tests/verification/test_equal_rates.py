@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from palpo.physics.reduction.soft_reduction import SoftReduction
 from palpo.physics.systems.multirate.krylov import Krylov
-from palpo.physics.systems.multirate.reduced.tet_reduction import TetReduction
 from palpo.studies.runs import SceneDrive
 from tests.verification.small_scenes import BALL_ON_BLOCK, lock_step, resting, straight
 
@@ -18,8 +18,8 @@ def test_two_equal_steps_have_one_factor_that_is_made_once(solver, monkeypatch):
     low, made = run.low, list[float]()
     assert isinstance(low, Krylov)
     reduction = low.reductions[0]
-    assert isinstance(reduction, TetReduction) and reduction.shifts[0] == reduction.shifts[1]
-    factor, prepare = reduction.member.body.factor, reduction.prepare
+    assert isinstance(reduction, SoftReduction) and reduction.shifts[0] == reduction.shifts[1]
+    factor, prepare = reduction.body.factor, reduction.prepare
 
     def counted(h: float):
         made.append(h)
@@ -30,7 +30,7 @@ def test_two_equal_steps_have_one_factor_that_is_made_once(solver, monkeypatch):
         assert len(made) == len(set(made)) and reduction.factors[0] is reduction.factors[1]
         made.clear()
 
-    monkeypatch.setattr(reduction.member.body, "factor", counted)
+    monkeypatch.setattr(reduction.body, "factor", counted)
     monkeypatch.setattr(reduction, "prepare", prepared)
     trace = run.run(np.vstack([straight(ABOVE, PRESSED, 60), resting(PRESSED, 60)]))
     run.close()

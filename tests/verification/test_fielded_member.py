@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FIELD, FREE
 from palpo.physics.systems.multirate.low_rate import LowRate
-from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
+from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.scene import Scene
 from tests.contact.test_delassus import dense_body
 from tests.engine.test_modal_kind import Loop
@@ -29,8 +30,9 @@ def walled(text: str, *overrides: str) -> Scene:
     )
     scene.rest = np.vstack([scene.rest, np.zeros((FIELDS, 3))])
     scene.capacity = scene.capacity._replace(points=len(scene.rest))
-    fielded = FieldedMember(member.body, member.number, member.first, FIELDS)
-    scene.members[0] = fielded
+    plain = member.body
+    fielded = SoftBody(plain.name, plain.mesh, plain.material, plain.fixed, plain.gravity, fields=FIELDS)
+    scene.members[0] = Member(fielded, member.number, member.first)
     rng = np.random.default_rng(9)
     surface = member.body.mesh.surface().used_vertices
     slopes = rng.standard_normal((FIELDS, 4, 3))
@@ -48,7 +50,7 @@ def loop(request, monkeypatch):
     made = Loop(text, kind)
     member = made.member
     low: LowRate = made.low
-    low.attached = np.arange(member.first + member.nodes, member.first + member.count, dtype=np.int32)
+    low.attached = np.arange(member.first + member.body.nodes, member.first + member.count, dtype=np.int32)
     member.body.v[:] = 1e-6 * np.random.default_rng(4).standard_normal(member.body.v.shape)
     made.send()
     yield made
@@ -67,13 +69,13 @@ def test_wall_yields_as_that_of_the_full_body(loop):
     batch.count[0] = FIELDS
     for k in range(FIELDS):
         batch.what[k], batch.block[k] = FIELD, k
-        batch.slots[k] = member.first + member.nodes + k, 0, 0
+        batch.slots[k] = member.first + member.body.nodes + k, 0, 0
         batch.weights[k], batch.axes[k] = (1, 0, 0), np.diag([1, 0, 0])
     loop.problem.rows[:] = 0, 3 * FIELDS
     loop.ask(servo, BEGIN)
     loop.ask(servo, FREE)
     loop.ask(servo, DELASSUS)
-    walls = member.columns(np.arange(member.nodes, member.count))[:, ::3]
+    walls = member.body.columns(np.arange(member.body.nodes, member.count))[:, ::3]
     body = member.body
     expected = h**2 * walls.T @ np.linalg.solve(dense_body(body, h), walls)
     got = loop.problem.w[: 9 * FIELDS**2].reshape(3 * FIELDS, 3 * FIELDS)[::3, ::3]
@@ -88,22 +90,24 @@ def test_members_spread_a_pressure_over_their_nodes():
     (member,) = walled(CLAMPED).members
     rng = np.random.default_rng(6)
     member.body.v[:] = rng.standard_normal(member.body.v.shape)
-    local = np.array([3, 40, member.nodes, member.nodes + 1])
+    local = np.array([3, 40, member.body.nodes, member.body.nodes + 1])
     forces = rng.standard_normal((2, 4, 3))
-    nodes, spread = member.nodal(local, forces)
-    power = member.load(local, forces[0]) @ member.body.v
-    assert power == pytest.approx(member.gather(local, member.body.v[:, None])[:, 0] @ forces[0].ravel())
-    assert member.load(nodes, spread[0]) @ member.body.v == pytest.approx(power)
-    volumes = member.velocities()[member.nodes :, 0]
-    np.testing.assert_allclose(volumes, np.einsum("kni,ni->k", member.wall, member.body.node_velocities()))
+    nodes, spread = member.body.nodal(local, forces)
+    power = member.body.applied(local, forces[0]) @ member.body.v
+    assert power == pytest.approx(member.body.gather(local, member.body.v[:, None])[:, 0] @ forces[0].ravel())
+    assert member.body.applied(nodes, spread[0]) @ member.body.v == pytest.approx(power)
+    volumes = member.body.velocities()[member.body.nodes :, 0]
+    np.testing.assert_allclose(
+        volumes, np.einsum("kni,ni->k", member.body.wall, member.body.node_velocities())
+    )
 
 
 def test_a_pull_is_the_force_and_moment_of_a_unit_pressure():
     (member,) = walled(FREE_BLOCK).members
     centre = np.array([0.01, -0.02, 0.03])
     axes = np.linalg.qr(np.random.default_rng(2).standard_normal((3, 3)))[0]
-    pulls = member.pulls(np.array([5, member.nodes, member.nodes + 1]), centre, axes)
+    pulls = member.body.pulls(np.array([5, member.body.nodes, member.body.nodes + 1]), centre, axes)
     assert not pulls[0].any()
-    for pull, wall in zip(pulls[1:], member.wall, strict=True):
+    for pull, wall in zip(pulls[1:], member.body.wall, strict=True):
         np.testing.assert_allclose(axes @ pull[:3], wall.sum(axis=0))
         np.testing.assert_allclose(axes @ pull[3:], np.cross(member.body.x - centre, wall).sum(axis=0))

@@ -23,7 +23,7 @@ def flying(turn: float, swing: float) -> LockStep:
     assert isinstance(low, Krylov)
     for member, reduction in zip(low.members, low.reductions, strict=True):
         body, generator = member.body, np.random.default_rng(7)
-        arm = body.x - member.rigid_state()[0]
+        arm = body.x - member.body.rigid_state()[0]
         modes = reduction.slow @ generator.standard_normal(reduction.slow.shape[1])
         rigid = np.array([0.02, -0.01, 0.03]) + np.cross(turn * np.array([1.0, -2.0, 1.5]), arm)
         body.v = rigid.reshape(-1) + swing * modes / np.abs(modes).max()

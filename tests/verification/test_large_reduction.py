@@ -5,13 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from palpo.physics.bodies.point_rows import rigid_motions
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.liver import liver
+from palpo.physics.reduction.large_reduction import PATCHES, ROUGH, LargeReduction, between
 from palpo.physics.reduction.patch_loads import patch_loads
-from palpo.physics.reduction.rational_krylov import rigid_motions
-from palpo.physics.systems.multirate.reduced.large_reduction import PATCHES, ROUGH, LargeReduction, between
-from palpo.physics.systems.multirate.reduced.members import TetMember
 from palpo.studies.runs import SceneDrive, legs
 
 ALPHA, BETA = 2.0, 8e-3
@@ -28,7 +27,7 @@ def reduction_over(count: int, held: bool = True) -> tuple[LargeReduction, np.nd
     surface = mesh.boundary_nodes
     top = surface[np.argmax(mesh.nodes[surface, 1])]
     near = surface[np.argsort(np.linalg.norm(mesh.nodes[surface] - mesh.nodes[top], axis=1))[:count]]
-    reduction = LargeReduction(TetMember(body, 0, 0), SHIFTS, 3 * count)
+    reduction = LargeReduction(body, SHIFTS, 3 * count)
     with ThreadPoolExecutor(2) as pool:
         for _ in range(2):  # columns go on where the last slow step left them
             reduction.prepare(near.astype(np.intp), pool)
@@ -38,7 +37,7 @@ def reduction_over(count: int, held: bool = True) -> tuple[LargeReduction, np.nd
 
 def servo_columns(reduction: LargeReduction) -> np.ndarray:
     """Those at the servo's step, on all freedoms of the body."""
-    whole = np.zeros((reduction.member.body.n_dof, reduction._points.shape[1]))
+    whole = np.zeros((reduction.body.body.n_dof, reduction._points.shape[1]))
     whole[reduction.window.freedoms] = reduction._points
     return whole
 
@@ -47,8 +46,8 @@ def response_errors(
     reduction: LargeReduction, near: np.ndarray, basis: np.ndarray, steps: list[float]
 ) -> list[float]:
     """Of J A_h^-1 J^T at those points by a Galerkin model on `basis`, in the spectral norm."""
-    body = reduction.member.body
-    load = reduction.member.columns(near)
+    body = reduction.body.body
+    load = reduction.body.columns(near)
     body.linearise()
     unit, _ = np.linalg.qr(basis / np.linalg.norm(basis, axis=0))
     mass, stiffness = unit.T @ (body.M @ unit), unit.T @ (body.K @ unit)
@@ -81,7 +80,7 @@ def test_points_that_stay_begin_where_they_were() -> None:
         reduction.prepare(near[::-1].astype(np.intp), pool)
         reduction.solve(pool)
     known = {int(dof): i for i, dof in enumerate(reduction.known)}
-    dofs = reduction.member.body.dofs_of(near).reshape(-1)
+    dofs = reduction.body.body.dofs_of(near).reshape(-1)
     again = servo_columns(reduction)[:, [known[int(dof)] for dof in dofs]]
     # solved to a tenth already: nothing is left to do
     assert (again == before).all()
@@ -92,7 +91,7 @@ def test_a_column_reaches_no_farther_than_its_window_sees() -> None:
     reduction, near = reduction_over(12)
     body = reduction.large
     assert len(reduction.window.nodes) < 0.6 * len(body.free)
-    load = reduction.member.columns(near)
+    load = reduction.body.columns(near)
     place = {int(dof): i for i, dof in enumerate(reduction.known)}
     columns = servo_columns(reduction)[:, [place[int(dof)] for dof in body.dofs_of(near).reshape(-1)]]
     factor = body.factor(SHIFTS[0])

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from palpo.physics.bodies.point_rows import rigid_motions
 from palpo.physics.fem.block_product import multiply
+from palpo.physics.reduction.model_columns import SLOW
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
-from palpo.physics.reduction.rational_krylov import rigid_motions
-from palpo.physics.systems.multirate.reduced.model_columns import SLOW
-from palpo.physics.systems.multirate.reduced.point_share import LEAST_POINTS
-from palpo.physics.systems.multirate.reduced.tet_reduction import TAIL
+from palpo.physics.reduction.point_share import LEAST_POINTS
+from palpo.physics.reduction.soft_reduction import TAIL
 from tests.verification.small_scenes import BALL_ON_BLOCK, lock_step, proceed, straight
 
 
@@ -69,7 +69,7 @@ def test_the_force_hardly_errs_more_where_few_of_the_bearing_points_have_columns
     Without freedoms of single points it errs by 6% of the peak with 8 columns. What two rates may cost is 1%;
     with so few, a point that is new to the contact meets the old cliff for a period.
     """
-    monkeypatch.setattr("palpo.physics.systems.multirate.reduced.tet_reduction.LEAST_POINTS", likely)
+    monkeypatch.setattr("palpo.physics.reduction.soft_reduction.LEAST_POINTS", likely)
     exact, *rest = (_dragged_force(columns)[0] for columns in (0, 8, 24, 96))
     assert max(_error(force, exact) for force in rest) < limit
 
@@ -79,7 +79,7 @@ def test_many_bearing_points_share_a_model_that_is_no_larger(monkeypatch):
 
     It errs by 0.9% of the peak; by 2.1% where these cannot move by themselves.
     """
-    monkeypatch.setattr("palpo.physics.systems.multirate.reduced.tet_reduction.LEAST_POINTS", 8)
+    monkeypatch.setattr("palpo.physics.reduction.soft_reduction.LEAST_POINTS", 8)
     large = (
         "bodies.block.geometry.divisions=[15, 1, 15]",
         "bodies.ball.geometry.radius=0.03",

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.physics.reduction.rational_krylov import rigid_motions
+from palpo.physics.bodies.point_rows import rigid_motions
 from palpo.physics.reduction.recycled_basis import HEALED, RecycledBasis
 
 

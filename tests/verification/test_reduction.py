@@ -9,12 +9,12 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE
 from palpo.physics.fem.block_product import multiply, turn_blocks
+from palpo.physics.reduction.model_columns import slow_modes
 from palpo.physics.reduction.rational_krylov import krylov_modes
+from palpo.physics.reduction.reduced_frame import Page
+from palpo.physics.reduction.soft_reduction import SoftReduction
+from palpo.physics.reduction.tangent_ahead import AHEAD
 from palpo.physics.systems.multirate.lock_step import LockStep
-from palpo.physics.systems.multirate.reduced.model_columns import slow_modes
-from palpo.physics.systems.multirate.reduced.reduced_frame import Page
-from palpo.physics.systems.multirate.reduced.tangent_ahead import AHEAD
-from palpo.physics.systems.multirate.reduced.tet_reduction import TetReduction
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,
     BOX_ON_PLANE,
@@ -89,7 +89,7 @@ def test_modes_are_orthonormal_in_the_system_and_what_of_the_tangent_is_negative
 @pytest.mark.parametrize("low_hz", [50, 10])
 def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, monkeypatch):
     """x = c + R (X + V z) at every slot, but for rounding; the full body makes no step of its own here."""
-    monkeypatch.setattr("palpo.physics.systems.multirate.reduced.tet_reduction.TetReduction.own_ticks", 0)
+    monkeypatch.setattr("palpo.physics.reduction.soft_reduction.SoftReduction.own_ticks", 0)
     run = free_box(*LIMP, f"rates.low_hz={low_hz}")
     start = run.high.port.position.copy()
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))
@@ -102,7 +102,7 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, mo
     points = frame.slot_point[f, :count] - member.first
     moved = np.abs(modal).max()
     run.close()
-    np.testing.assert_allclose(member.positions()[points], places, atol=1e-12)
+    np.testing.assert_allclose(member.body.positions()[points], places, atol=1e-12)
     assert moved > 1e-8
 
 
@@ -154,7 +154,7 @@ def test_the_force_of_a_frame_s_model_errs_by_the_third_power_of_the_way_where_t
 # ---- what is kept from frame to frame
 
 
-def compliance(run: LockStep, reduction: TetReduction, nodes: np.ndarray) -> np.ndarray:
+def compliance(run: LockStep, reduction: SoftReduction, nodes: np.ndarray) -> np.ndarray:
     """W_soft^dt of those nodes by a model of the present state, world axes."""
     frame, h = run.high.link.frame, run.scene.numbers.dt
     frame.head[0], frame.mode_body[0] = 0, 0
@@ -169,10 +169,10 @@ def compliance(run: LockStep, reduction: TetReduction, nodes: np.ndarray) -> np.
 def dense_compliance(run: LockStep, nodes: np.ndarray) -> np.ndarray:
     """h^2 J A_h^-1 J^T."""
     body, h = run.scene.members[0].body, run.scene.numbers.dt
-    alpha, beta = run.scene.members[0].damping
+    alpha, beta = run.scene.members[0].body.damping
     body.linearise()
     system = ((1.0 + h * alpha) * body.M + h * (beta + h) * body.K).toarray()
-    load = run.scene.members[0].columns(nodes)
+    load = run.scene.members[0].body.columns(nodes)
     return h * h * load.T @ np.linalg.solve(system, load)
 
 

@@ -73,7 +73,7 @@ class Field(Loop):
         """Global number of the cavity's field on the member."""
         air = self.scene.air
         assert air is not None and len(air.field) == 1
-        return int(self.member.first + self.member.nodes + air.field[0])
+        return int(self.member.first + self.member.body.nodes + air.field[0])
 
 
 @pytest.mark.parametrize("member", [0, 1], ids=["block", "cup"])
@@ -95,7 +95,7 @@ def test_wall_yields_as_that_of_the_full_body(text, kind, member):
     loop.ask(servo, FREE)
     loop.ask(servo, DELASSUS)
     loop.low.close()
-    wall = loop.member.columns(np.array([loop.of_field() - loop.member.first]))[:, 0]
+    wall = loop.member.body.columns(np.array([loop.of_field() - loop.member.first]))[:, 0]
     assert np.abs(wall).max() > 0.0
     whole = dense_body(body, loop.h)
     expected = loop.h**2 * wall @ np.linalg.solve(whole, wall)
@@ -119,23 +119,23 @@ def test_walls_close_the_cavity():
     lock, air = two_boxes()
     lock.close()
     k, members = int(air.field[0]), [side.member for side in air.sides]
-    walls = [m.wall[k] for m in members]
+    walls = [m.body.wall[k] for m in members]
     size = sum(np.abs(w).sum() for w in walls)
     assert np.abs(sum(w.sum(axis=0) for w in walls)).max() <= 1e-12 * size
     moment = sum(np.cross(m.body.x, w).sum(axis=0) for m, w in zip(members, walls, strict=True))
     assert np.abs(moment).max() <= 1e-12 * 0.05 * size
-    before = float(members[0].volume[k])
+    before = float(members[0].body.volume[k])
     for member in members:
         member.body.x += [1e-3, 2e-3, -1e-3]
     air.find()
-    assert float(members[0].volume[air.field[0]]) == pytest.approx(before, rel=1e-9)
+    assert float(members[0].body.volume[air.field[0]]) == pytest.approx(before, rel=1e-9)
 
 
 def test_air_that_the_servo_let_out_stays_out():
     """What the servo has made of the air is what the next frame hands on, as a share of one."""
     lock, air = two_boxes()
     lock.close()
-    amount, volume = air.amount.copy(), np.array([air.sides[0].member.volume[air.field[0]]])
+    amount, volume = air.amount.copy(), np.array([air.sides[0].body.volume[air.field[0]]])
     assert amount[0] == pytest.approx(OutsideAir(102e3).amount(101325.0, volume[0]), rel=1e-9)
     air.hear(air.identity, 0.5 * amount, volume)
     air.find()
@@ -196,9 +196,9 @@ def test_no_cavity_without_a_seal(limits):
     air.sides[0].member.body.x += [0.0, 5e-3, 0.0]
     air.find()
     assert len(air.field) == 0
-    assert air.sides[0].member.wall.any(), "forces of the last frame's ticks still find the wall"
+    assert air.sides[0].body.wall.any(), "forces of the last frame's ticks still find the wall"
     air.find()
-    assert not air.sides[0].member.wall.any()
+    assert not air.sides[0].body.wall.any()
 
 
 def evacuated(more: str = "") -> LockStep:

@@ -89,15 +89,15 @@ class Multirate(System):
         from palpo.app.systems.multirate.build import build_scene
         from palpo.app.systems.multirate.rehearsal import REHEARSED, rehearse, rehearse_air
         from palpo.config.load import load_scene
-        from palpo.physics.systems.multirate.reduced.members import TetMember
-        from palpo.physics.systems.multirate.reduced.reductions import make_reduction
+        from palpo.physics.bodies.soft import SoftBody
+        from palpo.physics.reduction.reductions import make_reduction
 
         scene = build_scene(load_scene(REHEARSED))
         dt, low_dt = scene.numbers.dt, scene.numbers.low_dt
         with ThreadPoolExecutor(1) as pool:
             for member in scene.members:
-                if isinstance(member, TetMember):
-                    make_reduction(member, [dt, low_dt], [1], 3).prepare(np.zeros(1, np.intp), pool)
+                if isinstance(member.body, SoftBody):
+                    make_reduction(member.body, [dt, low_dt], [1], 3).prepare(np.zeros(1, np.intp), pool)
                     slots = np.zeros(1, np.int32)
                     member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.build.meshes import quasistatic_body
-from palpo.app.build.parts import NO_EDGES, BodyPart, fields_of, gains_of, key_of, make_part
+from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import QuasistaticBodySpec
@@ -16,7 +16,7 @@ from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body
 from palpo.physics.bodies.chain_state import ChainModel, ChainState
-from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.bodies.low_body import LowBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.compliance.hold import Hold, make_hold
@@ -24,9 +24,8 @@ from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.multirate.high_state import CONSTRAINT_SUM, HOLD_REACTION
+from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
-from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
-from palpo.physics.systems.multirate.reduced.members import BeamMember, Member, RigidMember, TetMember
 from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, ToolPoints
 from palpo.physics.systems.multirate.shut_air import ShutAir
 
@@ -189,16 +188,8 @@ def build_scene(spec: SceneSpec) -> Scene:
     for b, part in enumerate(parts):
         if b == tool_number or part.body is None or part.spec.name in {tool.body for tool in spec.tools}:
             continue
-        kind = {
-            SoftBody: TetMember,
-            chain_body.BeamBody: BeamMember,
-            chain_body.RigidBody: RigidMember,
-        }[type(part.body)]
-        fields = fields_of(spec, part.spec.name)
-        if fields and isinstance(part.body, SoftBody):
-            members.append(FieldedMember(part.body, b, int(first[b]), fields))
-        else:
-            members.append(kind(part.body, b, int(first[b])))
+        assert isinstance(part.body, LowBody)
+        members.append(Member(part.body, b, int(first[b])))
     further = _further(spec, parts, names, first)
     tools = [tool_number, *(tool.number for tool in further)]
     state = ChainState(*(a.copy() for a in tool_part.body.state))
@@ -248,7 +239,7 @@ def _air(spec: SceneSpec, names: list[str], members: list[Member]) -> ShutAir | 
     if told is None:
         return None
     walls = [m for name in (told.cup, told.partner) for m in members if names[m.number] == name]
-    cup, partner = (m for m in walls if isinstance(m, FieldedMember))
+    cup, partner = walls
     return ShutAir(
         cup, partner, thresholds(spec.contact.distance, told.sealing, told.alarm), told.roughness,
         OutsideAir(told.max_pressure, told.atmosphere, told.temperature), told.most,

@@ -26,7 +26,7 @@ from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.systems.multirate.high_state import HighRate
 from palpo.physics.systems.multirate.low_rate import LowRate
-from palpo.physics.systems.multirate.reduced.members import Member, TetMember
+from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.scene import Scene
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
@@ -66,7 +66,7 @@ def _place(member: Member) -> _Place:
     """Where the slow loop has a member."""
     body = member.body
     turn = UPRIGHT if isinstance(body, SoftBody) else body.q[0]
-    return _Place(member.positions(), body.x[0], turn)
+    return _Place(member.body.positions(), body.x[0], turn)
 
 
 class Visual(Frames):
@@ -111,7 +111,7 @@ class Visual(Frames):
             (shape, NodalStrain(mesh.nodes, mesh.tets))
             for shape in self._shapes
             if (member := self.members.get(shape.number))
-            and isinstance(member, TetMember)
+            and isinstance(member.body, SoftBody)
             and isinstance(mesh := member.body.mesh, TetMesh)
         ]
         self._measure()  # compiled before the loop starts
@@ -155,7 +155,7 @@ class Visual(Frames):
         if g.kind in ("sphere", "capsule"):
             return capsule_surface(g.radius * scale, g.length * scale if g.kind == "capsule" else 0.0)
         if number in self.members:
-            return self.members[number].points, triangles
+            return self.members[number].body.points, triangles
         start, stop = self._tools[number].span
         return self.scene.tool_points.lever[start : stop - 1], triangles
 
@@ -235,11 +235,11 @@ class Visual(Frames):
         places = {}
         for low in lows:
             j = low.loop.number
-            for i, model in enumerate(low.drawn.of(int(told.frame[k, j]))):
+            for i, (member, model) in enumerate(
+                zip(low.members, low.drawn.of(int(told.frame[k, j])), strict=False)
+            ):
                 centre, turn = told.centre[k, j, i], told.orientation[k, j, i]
-                places[model.member.number] = _Place(
-                    model.positions(told.z[k, j], centre, turn), centre, turn
-                )
+                places[member.number] = _Place(model.positions(told.z[k, j], centre, turn), centre, turn)
         return places
 
     def _with_tool(self, now: SceneState, places: Places, told: ToolState, k: int) -> SceneState:

@@ -322,7 +322,7 @@ def _cavity_detector(
 
     assert scene.air is not None
     body = int(of_body[scene.air.sides[0].member.number])
-    one, two = (slice(side.member.first, side.member.first + side.member.nodes) for side in scene.air.sides)
+    one, two = (slice(side.member.first, side.member.first + side.body.nodes) for side in scene.air.sides)
     state = make_frame_cavities(
         modal.frame, modal.control, cavities, body, placed[body].first, (one, two),
         scene.air.limits.sealing - scene.air.limits.contact,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.body import Factor
 from palpo.physics.exchange.constraint_frame import TURNS, ConstraintFrame
-from palpo.physics.systems.multirate.reduced.members import Member
+from palpo.physics.systems.multirate.member import Member
 
 
 class Motion(NamedTuple):
@@ -48,15 +48,15 @@ def write_held(
     local: NDArray[np.intp],
 ) -> None:
     """Positions, free displacement and exact compliance h^2 J A_h^-1 J^T of a member's slots."""
-    member, h = motion.member, motion.step
-    turns = member.turns(local)
+    body, h = motion.member.body, motion.step
+    turns = body.turns(local)
     frame.floating[f, low] = 0
     frame.slot_body[f, slots] = low
     frame.slot_turns[f, slots] = turns
-    frame.slot_x[f, slots] = np.where(turns[:, None] == TURNS, 0.0, member.positions()[local])
-    frame.slot_q[f, slots] = member.orientations(local)
-    frame.slot_step[f, slots] = h * member.gather(local, motion.velocity[:, None]).reshape(-1, 3)
+    frame.slot_x[f, slots] = np.where(turns[:, None] == TURNS, 0.0, body.positions()[local])
+    frame.slot_q[f, slots] = body.orientations(local)
+    frame.slot_step[f, slots] = h * body.gather(local, motion.velocity[:, None]).reshape(-1, 3)
     if len(slots):
-        half = motion.factor.half_solve_many(member.columns(local))
+        half = motion.factor.half_solve_many(body.columns(local))
         rows = (3 * slots[:, None] + np.arange(3)).reshape(-1)
         frame.compliance[f][np.ix_(rows, rows)] = h * h * (half.T @ half)

@@ -7,7 +7,7 @@ by another replay.
 
 Where air holds bodies together no tick is made again: nothing would answer to its forces. There the servo
 tells the state that its model has at each tick. The full bodies are set to that, and the next model begins
-where the servo is (palpo.physics.systems.multirate.reduced.handing_on).
+where the servo is (palpo.physics.reduction.handing_on).
 """
 
 from collections.abc import Sequence
@@ -22,15 +22,16 @@ from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.numerics.math3 import quat_to_matrix
+from palpo.physics.reduction.body_model import BodyModel
+from palpo.physics.reduction.handing_on import hand_on, sweep_fields
 from palpo.physics.reduction.interface_model import InterfaceState, adopt, make_interface_state, store
+from palpo.physics.reduction.past import Past
+from palpo.physics.reduction.reduced_frame import Page
+from palpo.physics.reduction.reductions import make_reduction
 from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.multirate.candidates import by_turns, expected_arrival, points_by, shared_out
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.low_rate import LowRate
-from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, hand_on, sweep_fields
-from palpo.physics.systems.multirate.reduced.members import Past
-from palpo.physics.systems.multirate.reduced.reduced_frame import Page
-from palpo.physics.systems.multirate.reduced.reductions import make_reduction
 from palpo.physics.systems.multirate.scene import Loop, Scene
 
 LIFE = 2.5
@@ -83,7 +84,9 @@ class Krylov(LowRate):
         self._led = make_led()
         self.led = Handle(self._led)
         self.reductions = [
-            make_reduction(member, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns)
+            make_reduction(
+                member.body, self._shifts(), SPANNED[scene.numbers.shifts], scene.numbers.max_columns
+            )
             for member in self.members
         ]
         own = min((reduction.own_ticks for reduction in self.reductions), default=0)
@@ -167,7 +170,7 @@ class Krylov(LowRate):
             if self.drawn.wanted:
                 self.drawn.keep(self.frame_id, tuple(reduction.drawn() for reduction in self.reductions))
             for member in self.members:
-                self.u[member.first : member.first + member.count] = member.velocities()
+                self.u[member.first : member.first + member.count] = member.body.velocities()
             self.hand_over(f, (self.present - self.tick) * self.dt)
 
     def _follow(self, until: int) -> None:

@@ -147,13 +147,13 @@ class Paper(LowRate):
         frame.head["geometry"][f] = FROZEN
         for low, (slots, local) in enumerate(self._slots):
             motion = self._high[low]
-            velocity = motion.corrected(motion.member.load(local, self._soft_only[slots]))
+            velocity = motion.corrected(motion.member.body.applied(local, self._soft_only[slots]))
             write_held(frame, f, low, motion._replace(velocity=velocity), slots, local)
             frame.slot_x[f, slots] += frame.slot_step[f, slots]
             frame.slot_step[f, slots] = 0.0
             if self.motion == EXTRAPOLATED:
-                slow = self._low[low].corrected(motion.member.load(local, self._forces[slots]))
-                frame.slot_v[f, slots] = motion.member.gather(local, slow[:, None]).reshape(-1, 3)
+                slow = self._low[low].corrected(motion.member.body.applied(local, self._forces[slots]))
+                frame.slot_v[f, slots] = motion.member.body.gather(local, slow[:, None]).reshape(-1, 3)
         self._freeze_contacts(f)
         return f
 
@@ -170,7 +170,7 @@ class Paper(LowRate):
     def _l7_correct(self) -> None:
         """Corrected motion of the soft bodies; the proxy's own is H6 of its tick."""
         for motion, (slots, local) in zip(self._low, self._slots, strict=True):
-            load = motion.member.load(local, self._forces[slots])
+            load = motion.member.body.applied(local, self._forces[slots])
             motion.member.body.advance(motion.corrected(load), self.DT)
 
 

@@ -28,6 +28,8 @@ from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.patience import LEAST, PATIENCE_PERIODS, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
+from palpo.physics.reduction.body_model import BodyModel
+from palpo.physics.reduction.drawn_model import DrawnModels
 from palpo.physics.systems.multirate.candidates import distinct, points_by
 from palpo.physics.systems.multirate.frame_pairs import (
     OWN,
@@ -38,9 +40,8 @@ from palpo.physics.systems.multirate.frame_pairs import (
 )
 from palpo.physics.systems.multirate.high_state import TAKEN_CALL, TAKEN_ID, HighRate, Link
 from palpo.physics.systems.multirate.logged_forces import gather_forces
+from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.point_motion import fastest, tool_points
-from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel, DrawnModels
-from palpo.physics.systems.multirate.reduced.members import Member
 from palpo.physics.systems.multirate.scene import Loop, Scene
 from palpo.physics.systems.multirate.shut_air import points_of
 
@@ -103,7 +104,7 @@ class LowRate:
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.gaps, self.due = np.zeros(0), np.zeros(0)
         self.tool_slot = 0
-        self._seen: list[tuple[DrawnModel, ...]] = []
+        self._seen: list[tuple[BodyModel, ...]] = []
         """The models that the servo had of the others' bodies in that state of the tool."""
         self.gravity = numbers.gravity
         self.read_at, self.odometer = -1, 0.0
@@ -240,16 +241,16 @@ class LowRate:
         for start, stop in self.scene.tool_spans():
             tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
         for member in self.members:
-            self.x[member.first : member.first + member.count] = member.positions()
-            self.u[member.first : member.first + member.count] = member.velocities()
+            self.x[member.first : member.first + member.count] = member.body.positions()
+            self.u[member.first : member.first + member.count] = member.body.velocities()
         for other, models in zip(self.others, self._seen, strict=True):
-            self._place_others(other.loop.number, models)
+            self._place_others(other, models)
 
-    def _place_others(self, j: int, models: tuple[DrawnModel, ...]) -> None:
-        """Positions and velocities of the bodies of loop j, as the servo has them."""
-        told, k = self.link.state, self.tool_slot
+    def _place_others(self, other: "LowRate", models: tuple[BodyModel, ...]) -> None:
+        """Positions and velocities of the bodies of another loop, as the servo has them."""
+        told, k, j = self.link.state, self.tool_slot, other.loop.number
         for low, model in enumerate(models):
-            span = slice(model.member.first, model.member.first + model.member.count)
+            span = other.members[low].span
             centre, turn = told.centre[k, j, low], told.orientation[k, j, low]
             self.x[span] = model.positions(told.z[k, j], centre, turn)
             self.u[span] = model.velocities(

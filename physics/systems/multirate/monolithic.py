@@ -50,7 +50,7 @@ class Monolithic(LowRate):
             for motion in self._motions:
                 member = motion.member
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
-                load = member.load(points[own].astype(np.intp) - member.first, forces[0, own])
+                load = member.body.applied(points[own].astype(np.intp) - member.first, forces[0, own])
                 member.body.advance(motion.corrected(load), self.dt)
             self.release(until - self.tick)
             self.tick = self.present = until

@@ -134,7 +134,8 @@ class Loop:
 
 @dataclass
 class Scene:
-    """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models.
+    """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models: each a
+    Member.
 
     An operator may change numbers, gravity among them, mu, hold.gains and live between two low steps; the
     next frame brings them to the servo.
@@ -189,7 +190,7 @@ class Scene:
         tools = [(int(self.topology.point_body[self.tool_points.span[0]]), self.model)]
         tools += [(tool.number, tool.model) for tool in self.further]
         bodies = [b for b, model in tools if b not in self.quasistatic and model.mass.size == 1]
-        bodies += [m.number for m in self.members if m.rigid]
+        bodies += [m.number for m in self.members if m.body.rigid]
         anyhow = {number for body in self.servo_bodies for number in body.numbers}
         return bodies + [int(b) for b in np.flatnonzero(self.topology.body_role == STATIC) if b not in anyhow]
 

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.nearest import fit, target
 from palpo.physics.exchange.constraint_frame import CAVITIES, ConstraintFrame
 from palpo.physics.suction.enclosure import Enclosure
 from palpo.physics.suction.gaps import choose_points, measure
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import Thresholds
-from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
+from palpo.physics.systems.multirate.member import Member
 
 Floats = NDArray[np.float64]
 
@@ -25,19 +26,20 @@ Floats = NDArray[np.float64]
 class MemberSide:
     """The surface of a member, as palpo.physics.suction.enclosure wants it; in world axes."""
 
-    def __init__(self, member: FieldedMember) -> None:
-        whole = member.body.mesh.surface(member.body.name)
-        self.member = member
+    def __init__(self, member: Member) -> None:
+        assert isinstance(member.body, SoftBody)
+        self.member, self.body = member, member.body
+        whole = self.body.mesh.surface(self.body.name)
         self.surface = whole.compact()
         self.nodes = whole.used_vertices
-        self.local = np.ascontiguousarray(member.body.x[self.nodes])
+        self.local = np.ascontiguousarray(self.body.x[self.nodes])
         self.odometer = 0.0
         self.target = target(self.surface)
 
     def place_surface(self) -> None:
         """Bring `local` and the target up to date with the body."""
         before = self.local
-        self.local = np.ascontiguousarray(self.member.body.x[self.nodes])
+        self.local = np.ascontiguousarray(self.body.x[self.nodes])
         self.odometer += float(np.sqrt(((self.local - before) ** 2).sum(axis=1).max()))
         fit(self.target.boxes, self.local)
 
@@ -52,7 +54,7 @@ class ShutAir:
     """
 
     def __init__(
-        self, cup: FieldedMember, partner: FieldedMember, limits: Thresholds, roughness: float,
+        self, cup: Member, partner: Member, limits: Thresholds, roughness: float,
         air: OutsideAir, most: int, button: int = 0, valve: ArrayLike = (),
     ) -> None:  # fmt: skip
         self.button, self.valve = button, valve
@@ -96,11 +98,11 @@ class ShutAir:
         # ticks of the last frame are made again on the next one: what pushed a wall then still has it to push
         gone = np.setdiff1d(np.arange(2 * self.most), np.concatenate([before, self.field]))
         for side, gradient in zip(self.sides, (enclosure.gradient, enclosure.partner_gradient), strict=True):
-            side.member.wall[gone] = 0.0
-            side.member.volume[:] = 0.0
+            side.body.wall[gone] = 0.0
+            side.body.volume[:] = 0.0
             for k, i in zip(self.field, active, strict=True):
-                side.member.wall[k, side.nodes] = gradient[i]
-        cup.member.volume[self.field] = enclosure.volume[active]
+                side.body.wall[k, side.nodes] = gradient[i]
+        cup.body.volume[self.field] = enclosure.volume[active]
 
     def _fields(self, identity: NDArray[np.int64]) -> NDArray[np.int64]:
         """A field for each: its own of before, or one that none had then and cannot be taken for its."""
@@ -115,10 +117,10 @@ class ShutAir:
         frame.cavity_identity[f, :n], frame.cavity_amount[f, :n] = self.identity[:n], self.amount[:n]
         frame.cavity_share[f, :n] = self.share[:n]
         for side, member in enumerate((self.sides[0].member, self.sides[1].member)):
-            frame.cavity_points[f, :n, side] = member.first + member.nodes + self.field[:n]
+            frame.cavity_points[f, :n, side] = member.first + self.sides[side].body.nodes + self.field[:n]
 
 
-def points_of(members: Sequence[FieldedMember]) -> NDArray[np.int32]:
+def points_of(members: Sequence[Member]) -> NDArray[np.int32]:
     """Global numbers of all fields of those members."""
-    numbers = [m.first + np.arange(m.nodes, m.count) for m in members]
+    numbers = [m.first + np.arange(len(m.body.x), m.count) for m in members]
     return np.unique(np.concatenate([np.zeros(0, np.int64), *numbers])).astype(np.int32)

@@ -10,7 +10,7 @@ in the norm A' in which V'^T A' V' = 1, T being the tick of the frame. The rigid
 the new modes are free of, goes to c', R' and their velocities. At T itself the new model is as it was made.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,45 +18,11 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.numerics.math3 import quat_to_matrix
+from palpo.physics.reduction.body_model import BodyModel
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.rational_krylov import ReducedModes
-from palpo.physics.systems.multirate.reduced.model_columns import turned
+from palpo.physics.reduction.model_columns import turned
 
 Floats = NDArray[np.float64]
-
-
-class BodyModel(NamedTuple):
-    """The model of one body in a frame, V = B T."""
-
-    basis: Floats
-    """B (n_dof, k), none for a rigid body."""
-    modes: ReducedModes | None
-    span: slice
-    """Of its modes among those of all bodies."""
-    motions: Floats
-    """(n_dof, 6) rigid motions about its centre; none where it does not float."""
-    share: Floats
-    """(6, n_dof) what there is of them in a field."""
-
-    def field(self, z: Floats, rate: Floats) -> Floats:
-        """V z and V dz/dt, (n_dof, 2)."""
-        if self.modes is None:
-            return np.zeros((len(self.motions), 2))
-        return self.basis @ self.modes.expand(np.column_stack([z[self.span], rate[self.span]]))
-
-    def coordinates(self, weighed: Floats) -> Floats:
-        """Those (modes, m) of the model's fields that come nearest to some fields, weighed (n_dof, m)."""
-        if self.modes is None:
-            return np.zeros((0, weighed.shape[1]))
-        along = (self.basis.T @ weighed)[self.modes.order]
-        return self.modes.weight[:, None] * (self.modes.factor.T @ along)
-
-
-def no_model(n_dof: int, floats: bool) -> BodyModel:
-    """Of a body that has none yet, or moves as a whole."""
-    none = np.zeros((n_dof, 0))
-    rigid = np.zeros((n_dof, 6)) if floats else none
-    return BodyModel(none, None, slice(0, 0), rigid, rigid.T)
 
 
 class Weighing(Protocol):

@@ -15,16 +15,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.block_product import multiply
 from palpo.physics.fem.multigrid.solver import MultigridFactor, WindowSystem, groups
 from palpo.physics.fem.multigrid.window import NodeWindow, window_around
 from palpo.physics.reduction.interface_model import InterfaceState
+from palpo.physics.reduction.model_columns import symmetric_product, turned
+from palpo.physics.reduction.past import Past
 from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
-from palpo.physics.systems.multirate.reduced.members import Past, TetMember
-from palpo.physics.systems.multirate.reduced.model_columns import symmetric_product, turned
-from palpo.physics.systems.multirate.reduced.reduced_frame import Page
-from palpo.physics.systems.multirate.reduced.tet_reduction import TetReduction
+from palpo.physics.reduction.reduced_frame import Page
+from palpo.physics.reduction.soft_reduction import SoftReduction
 
 DEGREE = 2
 """Of the polynomial loads over a patch."""
@@ -60,7 +61,7 @@ class Job(NamedTuple):
     """Which of those to begin at: a number for each load (k,), -1 for none; or shares (m, k)."""
 
 
-class LargeReduction(TetReduction):
+class LargeReduction(SoftReduction):
     """Columns and model of one large body.
 
     shifts [s]: the servo's step and the low step; columns: so many of A_h^-1 J^T at the first of them, beside
@@ -69,18 +70,18 @@ class LargeReduction(TetReduction):
 
     own_ticks = 2  # a step of such a body is dear, and two serve as well as four
 
-    def __init__(self, member: TetMember, shifts: list[float], columns: int) -> None:
-        assert member.body.hierarchy is not None
-        self.large, self.systems = member.body, list[MultigridFactor]()
-        super().__init__(member, shifts, [0], 0)
+    def __init__(self, body: SoftBody, shifts: list[float], columns: int) -> None:
+        assert body.hierarchy is not None
+        self.large, self.systems = body, list[MultigridFactor]()
+        super().__init__(body, shifts, [0], 0)
         self._widest = columns
         self.afford(shifts, columns)
-        self._rooms = np.zeros((4, member.body.n_dof * (self._first + self.width + 2 * PATCHES)))
+        self._rooms = np.zeros((4, body.n_dof * (self._first + self.width + 2 * PATCHES)))
         self.window: NodeWindow = window_around(self.large.neighbours, np.zeros(0, np.intp), 0)
         """Where the columns at the servo's step are."""
         self._points = np.zeros((0, 0), np.float32)
         """Those columns on the window's freedoms."""
-        self._spread = np.zeros((member.body.n_dof, 0), np.float32)
+        self._spread = np.zeros((body.n_dof, 0), np.float32)
         self._patches = [self._spread, self._spread]
         self._wide, self._local = np.zeros((2, 0, 0))
         self._inside = np.zeros(0, np.int64)
@@ -91,7 +92,7 @@ class LargeReduction(TetReduction):
     def afford(self, shifts: list[float], columns: int) -> None:
         """Other steps, and fewer columns or as many as at first, from the next low step on."""
         short, long = shifts[:2]
-        self.shifts = [short, long, between(short, long, *self.member.damping)]
+        self.shifts = [short, long, between(short, long, *self.body.damping)]
         self.width = 3 * (min(columns, self._widest) // 3)
         self.large.keep_factors(self.shifts)
 
@@ -101,14 +102,14 @@ class LargeReduction(TetReduction):
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """The systems of the last model's tangent, and which columns are to be solved."""
-        member, body, self._pool = self.member, self.large, pool
+        body, self._pool = self.large, pool
         steps = list(dict.fromkeys(self.shifts))  # two that are equal have one system
         made = dict(zip(steps, pool.map(body.factor, steps), strict=True))
         self.systems = [made[step] for step in self.shifts]
         self.factors = self.systems  # type: ignore[assignment]
         self.origin = self._centred()
-        if member.floating:
-            axes = best_rotation(self.rest, self.origin, member.mass_free)
+        if body.rides:
+            axes = best_rotation(self.rest, self.origin, body.mass_free)
             self._turned_slow = turned(self.slow, axes)
         dofs = body.dofs_of(near[: self.width // 3])
         dofs = dofs[(dofs >= 0).all(axis=1)]
@@ -150,7 +151,7 @@ class LargeReduction(TetReduction):
         self._solve_beside(pool, lambda: None)
 
     def write(self, page: Page, pool: Executor) -> None:
-        """See TetReduction."""
+        """See SoftReduction."""
         self.solve(pool)
         super().write(page, pool)
 

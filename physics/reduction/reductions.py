@@ -1,4 +1,4 @@
-"""What the low loop keeps of each member from frame to frame: the source of its reduced models."""
+"""What the low loop keeps of each body from frame to frame: the source of its reduced models."""
 
 from concurrent.futures import Executor
 from typing import Protocol
@@ -8,18 +8,13 @@ from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.body import Factor
+from palpo.physics.bodies.chain_body import BeamBody, RigidBody
+from palpo.physics.bodies.low_body import LowBody
+from palpo.physics.reduction.body_model import BodyModel, no_model
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
-from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, no_model
-from palpo.physics.systems.multirate.reduced.large_reduction import LargeReduction
-from palpo.physics.systems.multirate.reduced.members import (
-    BeamMember,
-    Member,
-    Past,
-    RigidMember,
-    TetMember,
-)
-from palpo.physics.systems.multirate.reduced.reduced_frame import (
+from palpo.physics.reduction.large_reduction import LargeReduction
+from palpo.physics.reduction.past import Past
+from palpo.physics.reduction.reduced_frame import (
     Grams,
     Page,
     write_compliance,
@@ -27,11 +22,11 @@ from palpo.physics.systems.multirate.reduced.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.systems.multirate.reduced.tet_reduction import OWN_TICKS, TAIL, TetReduction
+from palpo.physics.reduction.soft_reduction import OWN_TICKS, TAIL, SoftReduction
 
 
-class MemberReduction(Protocol):
-    """The reduced models of one member."""
+class Reduction(Protocol):
+    """The reduced models of one body."""
 
     own_ticks: int
     """Ticks at the end of a period that the full body is to integrate itself."""
@@ -61,7 +56,7 @@ class MemberReduction(Protocol):
         """A field (n_dof, m) times the matrix in which its modes are orthogonal."""
         ...
 
-    def drawn(self) -> DrawnModel:
+    def drawn(self) -> BodyModel:
         """The model as it was last written, for the picture; it stays as it is when the next one is made."""
         ...
 
@@ -75,20 +70,19 @@ class MemberReduction(Protocol):
         ...
 
 
-def make_reduction(member: Member, shifts: list[float], spanned: list[int], columns: int) -> MemberReduction:
-    """The reduction of a member: factors at those step sizes [s], the servo's and the low rate's first.
+def make_reduction(body: LowBody, shifts: list[float], spanned: list[int], columns: int) -> Reduction:
+    """The reduction of a body: factors at those step sizes [s], the servo's and the low rate's first.
 
     spanned: numbers of the shifts at which A_h^-1 J^T is in the basis of a body of many freedoms, with so
     many columns altogether.
     """
-    if isinstance(member, TetMember) and member.body.hierarchy is not None:
-        return LargeReduction(member, shifts, columns)
-    if isinstance(member, TetMember):
-        return TetReduction(member, shifts, spanned, columns)
-    if isinstance(member, BeamMember):
-        return BeamReduction(member, shifts, columns)
-    assert isinstance(member, RigidMember)
-    return RigidReduction(member, shifts[0])
+    if isinstance(body, RigidBody):
+        return RigidReduction(body, shifts[0])
+    if isinstance(body, BeamBody):
+        return BeamReduction(body, shifts, columns)
+    if body.hierarchy is not None:
+        return LargeReduction(body, shifts, columns)
+    return SoftReduction(body, shifts, spanned, columns)
 
 
 class RigidReduction:
@@ -96,8 +90,10 @@ class RigidReduction:
 
     own_ticks = OWN_TICKS
 
-    def __init__(self, member: RigidMember, h: float) -> None:
-        self.member, self.h = member, h
+    def __init__(self, body: RigidBody, h: float) -> None:
+        self.body, self.h = body, h
+        none = np.zeros((0, 6))
+        self._model = BodyModel(body, np.zeros((0, 0)), None, slice(0, 0), none, none.T)
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """It has none."""
@@ -111,35 +107,35 @@ class RigidReduction:
 
     def write(self, page: Page, pool: Executor) -> None:
         """The state of the body."""
-        member = self.member
-        centre, velocity, spin, inertia = member.rigid_state()
-        points = np.vstack([member.points, np.zeros((1, 3))])
+        body = self.body
+        centre, velocity, spin, inertia = body.rigid_state()
+        points = np.vstack([body.points, np.zeros((1, 3))])
         identity = np.tile([1.0, 0.0, 0.0, 0.0], (len(page.local), 1))
-        write_points(page, member, (member.body.model.alpha, 0.0), points[page.local], identity)
-        write_motion(page, member.body.mass, centre, velocity, spin, inertia, member.body.q[0])
+        write_points(page, body, (body.model.alpha, 0.0), points[page.local], identity)
+        write_motion(page, body.mass, centre, velocity, spin, inertia, body.q[0])
         page.frame.slot_rest[page.f, page.run] = 0.0
         write_compliance(page, np.zeros((3 * len(page.slots), 0)))
 
     @property
     def model(self) -> BodyModel:
-        """Rigid motions alone."""
-        return no_model(0, floats=True)
+        """Rigid motions alone: its freedoms are in no field."""
+        return self._model
 
     def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
         """There are no modes."""
         return field
 
-    def drawn(self) -> DrawnModel:
+    def drawn(self) -> BodyModel:
         """The surface in body axes, without modes."""
-        points = np.vstack([self.member.points, np.zeros((1, 3))])
-        return DrawnModel(self.member, points, np.zeros((6, 0)), np.zeros((0, 0)), slice(0, 0))
+        points = np.vstack([self.body.points, np.zeros((1, 3))])
+        return self._model._replace(places=points)
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
         """Every tick anew, or where the model is."""
         if past.tail:
-            self.member.integrate(self.h, past.forces, past.local)
+            self.body.integrate(self.h, past.forces, past.local)
             return
-        state = self.member.body.state
+        state = self.body.state
         state.x[0], state.q[0] = model.centre[low], model.q[low]
         state.v[0], state.w[0] = model.velocity[low], model.spin[low]
 
@@ -149,13 +145,12 @@ class BeamReduction:
 
     own_ticks = OWN_TICKS
 
-    def __init__(self, member: BeamMember, shifts: list[float], columns: int) -> None:
-        self.member = member
+    def __init__(self, body: BeamBody, shifts: list[float], columns: int) -> None:
+        self.body = body
         self.afford(shifts, columns)
-        self.columns = np.zeros((member.body.n_dof, 0))
+        self.columns = np.zeros((body.n_dof, 0))
         self.factors: list[Factor] = []
-        self._model = no_model(member.body.n_dof, floats=False)
-        self._places = member.positions()
+        self._model = no_model(body)
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """Columns of so many points."""
@@ -163,9 +158,9 @@ class BeamReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Factors at each shift and A_h^-1 J^T."""
-        body = self.member.body
+        body = self.body
         body.linearise()
-        load = self.member.columns(near[: self.points])
+        load = self.body.columns(near[: self.points])
         load = np.ascontiguousarray(load[:, load.any(axis=0)])
         self.factors = [body.factor(shift) for shift in self.shifts]
         self.columns = np.hstack([factor.solve_many(load.copy()) for factor in self.factors])
@@ -176,11 +171,11 @@ class BeamReduction:
 
     def write(self, page: Page, pool: Executor) -> None:
         """The model on those columns, the velocity and the free accelerations."""
-        member, (alpha, beta) = self.member, self.member.damping
-        body, local = member.body, page.local
+        body, (alpha, beta) = self.body, self.body.damping
+        body, local = body, page.local
         body.linearise()
-        x = np.where(member.turns(local)[:, None] == 1, 0.0, member.positions()[local])
-        write_points(page, member, member.damping, x, member.orientations(local))
+        x = np.where(body.turns(local)[:, None] == 1, 0.0, body.positions()[local])
+        write_points(page, body, body.damping, x, body.orientations(local))
         v, force, tangent = body.v, body.undamped_force(), body.tangent()
         residual = force - alpha * (body.M @ v) - beta * (tangent @ v)
         solved = [factor.solve(residual) for factor in self.factors[:2]]
@@ -188,9 +183,9 @@ class BeamReduction:
         diagonal = body.M.diagonal(), tangent.diagonal()
         velocity = self.columns.shape[1]
         grams = Grams(basis, basis.T @ body.M @ basis, basis.T @ tangent @ basis, force, velocity, diagonal)
-        modes, span = write_modes(page, member, grams)
+        modes, span = write_modes(page, body, grams)
         none = np.zeros((body.n_dof, 0))
-        self._model, self._places = BodyModel(basis, modes, span, none, none.T), member.positions()
+        self._model = BodyModel(body, basis, modes, span, none, none.T, body.positions())
 
     @property
     def model(self) -> BodyModel:
@@ -199,24 +194,22 @@ class BeamReduction:
 
     def weigh(self, field: NDArray[np.float64]) -> NDArray[np.float64]:
         """See Reduction."""
-        body, h, (alpha, beta) = self.member.body, self.shifts[0], self.member.damping
+        body, h, (alpha, beta) = self.body, self.shifts[0], self.body.damping
         heavy = body.M @ field
         if self._model.modes is not None and not self._model.modes.triangular:
             return heavy
         return (1.0 + h * alpha) * heavy + h * (beta + h) * (body.tangent() @ field)
 
-    def drawn(self) -> DrawnModel:
+    def drawn(self) -> BodyModel:
         """The last model."""
-        basis, modes, span = self._model[:3]
-        assert modes is not None
-        return DrawnModel(self.member, self._places, basis, modes.transform, span)
+        return self._model
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
         """Every tick anew, or where the model is."""
         if past.tail:
-            self.member.integrate(self.shifts[0], past.forces, past.local)
+            self.body.integrate(self.shifts[0], past.forces, past.local)
             return
-        body = self.member.body
+        body = self.body
         moved, rate = self._model.field(model.z, model.rate).T
         body.x[body.free] += moved.reshape(-1, 6)[:, :3]
         turns = Rotation.from_rotvec(moved.reshape(-1, 6)[:, 3:])

@@ -16,26 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.bodies.point_rows import rigid_motions, take
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.numerics.rows3 import cross_rows
+from palpo.physics.reduction.body_model import BodyModel, no_model
+from palpo.physics.reduction.energy_law import keep_energy, spin_as
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
-from palpo.physics.reduction.rational_krylov import ReducedModes, best_rotation, rigid_motions, semidefinite
-from palpo.physics.reduction.recycled_basis import RecycledBasis
-from palpo.physics.systems.multirate.reduced.drawn_model import DrawnModel
-from palpo.physics.systems.multirate.reduced.energy_law import keep_energy, spin_as
-from palpo.physics.systems.multirate.reduced.fielded_member import FieldedMember
-from palpo.physics.systems.multirate.reduced.handing_on import BodyModel, no_model
-from palpo.physics.systems.multirate.reduced.members import Past, TetMember, take
-from palpo.physics.systems.multirate.reduced.model_columns import (
+from palpo.physics.reduction.model_columns import (
     slow_modes,
     symmetric_product,
     turned,
     worst_residual,
 )
-from palpo.physics.systems.multirate.reduced.point_share import LEAST_POINTS, PointShare, among
-from palpo.physics.systems.multirate.reduced.reduced_frame import (
+from palpo.physics.reduction.past import Past
+from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
+from palpo.physics.reduction.point_share import LEAST_POINTS, PointShare, among
+from palpo.physics.reduction.rational_krylov import ReducedModes, best_rotation, semidefinite
+from palpo.physics.reduction.recycled_basis import RecycledBasis
+from palpo.physics.reduction.reduced_frame import (
     Grams,
     Page,
     write_fields,
@@ -43,7 +43,7 @@ from palpo.physics.systems.multirate.reduced.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.systems.multirate.reduced.tangent_ahead import tangent_ahead
+from palpo.physics.reduction.tangent_ahead import tangent_ahead
 
 RESIDUAL = 0.15
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
@@ -64,20 +64,19 @@ TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
 
 
-class TetReduction:
+class SoftReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
 
     own_ticks = OWN_TICKS
 
-    def __init__(self, member: TetMember, shifts: list[float], spanned: list[int], columns: int) -> None:
-        body = member.body
-        self.member, self.shifts, self.spanned = member, shifts, spanned
+    def __init__(self, body: SoftBody, shifts: list[float], spanned: list[int], columns: int) -> None:
+        self.body, self.shifts, self.spanned = body, shifts, spanned
         self.width = 3 * (columns // (3 * len(spanned)))
-        self.mass: NDArray[np.float64] = np.repeat(member.mass_free, 3)
+        self.mass: NDArray[np.float64] = np.repeat(body.mass_free, 3)
         self.rest = self._centred()
-        self.slow = slow_modes(member, shifts[1])
-        self.fields = np.arange(len(body.x), member.count)
-        """Points of the member that are fields."""
+        self.slow = slow_modes(body, shifts[1])
+        self.fields = np.arange(len(body.x), body.count)
+        """Points of the body that are fields."""
         self.tail = TAIL + 2 * len(self.fields)
         self.columns = np.zeros((body.n_dof, self.width))
         """A_h^-1 J^T at the first spanned step, as solved."""
@@ -93,7 +92,7 @@ class TetReduction:
         self._turn = self._turn_of_room = 0
         self._wanted = np.zeros(0, np.int64)
         """Freedoms that columns were asked for, the likeliest first."""
-        self.points = PointShare(member.count)
+        self.points = PointShare(body.count)
         self._renewal: dict[float, Future[NDArray[np.float64]]] = {}
         """By step size: two that are equal have one factor."""
         self._first = self.slow.shape[1] + self.tail
@@ -103,38 +102,38 @@ class TetReduction:
         """Columns that do not depend on others, or that every model has anew; those of the last model."""
         self._rooms = np.zeros((3, body.n_dof * most))
         """Of the present basis and the one before by turns, and of what is made of it."""
-        self._model = no_model(body.n_dof, member.floating)
+        self._model = no_model(body)
         self._blocks = np.zeros((0, 9))
         """Of its tangent, in its axes."""
         self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
 
     def _centred(self) -> NDArray[np.float64]:
-        mass, x = self.member.mass_free, self.member.body.x[self.member.body.free]
-        return x - mass @ x / mass.sum() if self.member.floating else x.copy()
+        mass, x = self.body.mass_free, self.body.x[self.body.free]
+        return x - mass @ x / mass.sum() if self.body.rides else x.copy()
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """Factors and columns anew, at these shifts and of so many columns."""
         for job in self._renewal.values():
             job.result()
         self._renewal, self.factors, self.shifts = {}, [], shifts
-        self.member.body.keep_factors(shifts)
+        self.body.keep_factors(shifts)
         self.width = min(3 * (columns // (3 * len(self.spanned))), self.columns.shape[1])
 
     # ---- L3 to L5
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        free = self.points.choose(near[near < len(self.member.body.x)], self.width // 3, self._least)
-        wanted = self.member.body.dofs_of(free[: self.width // 3]).reshape(-1).astype(np.int64)
+        free = self.points.choose(near[near < len(self.body.x)], self.width // 3, self._least)
+        wanted = self.body.dofs_of(free[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
         if not self.factors:
             self._wanted = wanted
-            self.member.body.linearise()
+            self.body.linearise()
             self._begin_renewal(pool)
         if self._renewal:
             self._end_renewal()
         self._wanted = wanted
-        n_dof = self.member.body.n_dof
+        n_dof = self.body.n_dof
         new = wanted[~among(wanted, self.known, n_dof)]
         grown = min(self.width, len(self.known) + len(new))
         places = np.arange(len(self.known), grown)
@@ -154,7 +153,7 @@ class TetReduction:
 
     def _alone(self, most: int, axes: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """At most so many freedoms of single points: see `PointShare.alone`."""
-        return self.points.alone(self.member.body.dofs_of, self.width // 3, most, axes)
+        return self.points.alone(self.body.dofs_of, self.width // 3, most, axes)
 
     def _begin_renewal(self, pool: Executor) -> None:
         """Factors and columns about the present shape, that of the last `linearise`, on other threads.
@@ -169,23 +168,23 @@ class TetReduction:
         }
 
     def _renewed(self, shift: float, load: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.member.body.factor(shift).solve_many(load)
+        return self.body.factor(shift).solve_many(load)
 
     def _end_renewal(self) -> None:
-        body, member = self.member.body, self.member
+        body = self.body
         solved = {shift: job.result() for shift, job in self._renewal.items()}
         self._renewal = {}
         self.factors = [body.factor_of(shift) for shift in self.shifts]
         self.known = self._wanted
         self.origin = self._centred()
         slow = self.slow
-        if member.floating:
-            slow = turned(slow, best_rotation(self.rest, self.origin, member.mass_free))
+        if body.rides:
+            slow = turned(slow, best_rotation(self.rest, self.origin, body.mass_free))
         self._basis.put(np.arange(slow.shape[1]), slow)
         self._keep(np.arange(len(self.known)), [solved[self.shifts[i]] for i in self.spanned])
 
     def _unit_loads(self, freedoms: NDArray[np.int64]) -> NDArray[np.float64]:
-        load = np.zeros((self.member.body.n_dof, len(freedoms)))
+        load = np.zeros((self.body.n_dof, len(freedoms)))
         load[freedoms, np.arange(len(freedoms))] = 1.0
         return load
 
@@ -217,19 +216,18 @@ class TetReduction:
 
     def write(self, page: Page, pool: Executor) -> None:
         """The model about the present state, in the axes of the factors."""
-        member, (alpha, beta) = self.member, self.member.damping
-        body = member.body
-        centre, velocity, spin, inertia = member.rigid_state() if member.floating else (np.zeros(3),) * 4
+        body, (alpha, beta) = self.body, self.body.damping
+        centre, velocity, spin, inertia = body.rigid_state() if body.rides else (np.zeros(3),) * 4
         v = body.v.reshape(-1, 3) - velocity - cross_rows(spin, body.x[body.free] - centre)
         blocks, force = tangent_ahead(body, v, self.shifts[1]), body.undamped_force()
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
-        place = member.positions()[page.local]
+        place = body.positions()[page.local]
         field = page.local >= len(body.x)
-        walls = member.columns(self.fields)[:, ::3].copy()
+        walls = body.columns(self.fields)[:, ::3].copy()
         rigid, share, axes = np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof)), np.eye(3)
-        if member.floating:
-            axes = best_rotation(self.origin, self._centred(), member.mass_free)
+        if body.rides:
+            axes = best_rotation(self.origin, self._centred(), body.mass_free)
             orientation = Rotation.from_matrix(axes).as_quat(scalar_first=True)
             self._inertia = axes.T @ inertia @ axes
             write_motion(page, body.mass, centre, velocity, spin, self._inertia, orientation)
@@ -246,9 +244,9 @@ class TetReduction:
             share = np.asarray(np.linalg.solve(rigid.T @ heavy, heavy.T), np.float64)
             force -= heavy @ (share @ (force / self.mass))
             walls -= heavy @ (share @ (walls / self.mass[:, None]))
-        write_points(page, member, member.damping, place, member.orientations(page.local))
-        if member.floating and isinstance(member, FieldedMember):
-            write_fields(page, member.pulls(page.local, centre, axes))
+        write_points(page, body, body.damping, place, body.orientations(page.local))
+        if body.rides and len(self.fields):
+            write_fields(page, body.pulls(page.local, centre, axes))
         v = v.reshape(-1)
         residual = force - alpha * self.mass * v
         if beta > 0.0:
@@ -260,7 +258,7 @@ class TetReduction:
         room = min(page.limit - int(page.frame.head["n_modes"][page.f]), self.need(self._least))
         alone, along = self._alone(max(0, room - self._first), axes)
         basis, mass = self._present_basis(
-            np.column_stack(tail), rigid if member.floating else None, room - len(alone)
+            np.column_stack(tail), rigid if body.rides else None, room - len(alone)
         )
         pulled, stiffness = self._pulled(blocks, basis)
         if not semidefinite(stiffness + mass / self.shifts[1] ** 2):
@@ -277,8 +275,8 @@ class TetReduction:
                 basis, mass, stiffness, pulled, alone, along, self.mass, near, part
             )
         grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
-        modes, span = write_modes(page, member, grams)
-        self._model, self._base, self._blocks = BodyModel(basis, modes, span, rigid, share), x, blocks
+        modes, span = write_modes(page, body, grams)
+        self._model, self._base, self._blocks = BodyModel(body, basis, modes, span, rigid, share), x, blocks
         self._forget_dependent(modes)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
@@ -296,17 +294,15 @@ class TetReduction:
         heavy = self.mass[:, None] * field
         if self._model.modes is not None and not self._model.modes.triangular:
             return heavy
-        h, (alpha, beta) = self.shifts[0], self.member.damping
+        h, (alpha, beta) = self.shifts[0], self.body.damping
         pulled = self._times(self._blocks, field, np.empty_like(field))
         return (1.0 + h * alpha) * heavy + h * (beta + h) * pulled
 
-    def drawn(self) -> DrawnModel:
+    def drawn(self) -> BodyModel:
         """The last model; the basis is copied, since its room is used again."""
-        places = self.member.positions().copy()
-        places[self.member.body.free] = self._base
-        used, modes, span = self._model[:3]
-        assert modes is not None
-        return DrawnModel(self.member, places, used.copy(), modes.transform, span)
+        places = self.body.positions().copy()
+        places[self.body.free] = self._base
+        return self._model._replace(basis=self._model.basis.copy(), places=places)
 
     def _accelerations(self, residual: NDArray[np.float64], pool: Executor) -> list[NDArray[np.float64]]:
         """Free accelerations under the remaining force (n_dof,), at the servo's step and the low step."""
@@ -327,14 +323,14 @@ class TetReduction:
     def _basis_room(self, columns: int) -> NDArray[np.float64]:
         """Room for a basis, beside the one of the last model, which is still needed."""
         self._turn_of_room = 1 - self._turn_of_room
-        n = self.member.body.n_dof
+        n = self.body.n_dof
         return self._rooms[self._turn_of_room, : n * columns].reshape(n, columns)
 
     def _likeliest(self, most: int) -> NDArray[np.intp]:
         """At most so many of the independent columns, ascending: those of the likeliest contacts."""
         if len(self._independent) <= most:
             return self._independent
-        rank = np.full(self.member.body.n_dof + 1, self.member.body.n_dof)
+        rank = np.full(self.body.n_dof + 1, self.body.n_dof)
         rank[self._wanted] = np.arange(len(self._wanted))
         behind = (self._independent - self._first) // len(self.spanned)
         order = np.where(behind < 0, -1, rank[self.known[np.maximum(behind, 0)]])
@@ -343,7 +339,7 @@ class TetReduction:
     def _times(
         self, blocks: NDArray[np.float64], b: NDArray[np.float64], out: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        multiply(self.member.body.neighbours, blocks, b, out, 0, b.shape[1])
+        multiply(self.body.neighbours, blocks, b, out, 0, b.shape[1])
         return out
 
     def _pulled(
@@ -360,7 +356,7 @@ class TetReduction:
         known = np.ascontiguousarray(self.known[self._turn :: TESTED])
         columns = np.ascontiguousarray(self.columns[:, self._turn : len(self.known) : TESTED])
         h, pulled = self.shifts[self.spanned[0]], self._times(warped, columns, np.empty_like(columns))
-        return worst_residual(self.member, h, warped, (columns, pulled, known))
+        return worst_residual(self.body, h, warped, (columns, pulled, known))
 
     # ---- L6
 
@@ -370,31 +366,31 @@ class TetReduction:
         Forces on points without a slot, which the model has not heard, act in these steps. Of that state the
         body keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body, (forces, local, heard, tail, work) = self.member.body, past
+        body, (forces, local, heard, tail, work) = self.body, past
         allowed, before = body.energy() + work, body.x.copy()
         nodes = local < len(body.x)
         self.points.bearing, self.points.load = local[nodes], forces[:, nodes].sum(axis=0)
         field = self.model.field(model.z, model.rate)
         moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
-        if self.member.floating:
+        if self.body.rides:
             arm = (self._base + moved) @ model.axes[low].T
             body.x[body.free] = model.centre[low] + arm
             body.v = (
                 model.velocity[low] + cross_rows(model.spin[low], arm) + rate @ model.axes[low].T
             ).ravel()
             # the model's inertia stays that of the frame's shape: the body gets its momentum, not its spin
-            spin_as(self.member, model.axes[low] @ self._inertia @ model.axes[low].T @ model.spin[low])
+            spin_as(self.body, model.axes[low] @ self._inertia @ model.axes[low].T @ model.spin[low])
         else:
             body.x[body.free] = self._base + moved
             body.v = rate.ravel()
         if tail:
             last = np.ascontiguousarray(forces[-tail:])
             last[:, ~heard] += forces[: len(forces) - tail, ~heard].sum(axis=0) / tail
-            if isinstance(self.member, FieldedMember):
-                local, last = self.member.nodal(local, last)
+            if len(self.fields):
+                local, last = self.body.nodal(local, last)
             body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
         missed = np.flatnonzero(nodes & ~heard)
         unheard = local[nodes][~heard[nodes]]
         way = body.x[unheard] - before[unheard]
         allowed += float(np.sum(forces[:, missed].mean(axis=0) * way))
-        self.kept = keep_energy(self.member, self.rest, allowed)
+        self.kept = keep_energy(self.body, self.rest, allowed)

@@ -1,4 +1,4 @@
-"""Writing a member's reduced model into a constraint frame (EQUATIONS.md, 1, "The Krylov interface")."""
+"""Writing a body's reduced model into a constraint frame (EQUATIONS.md, 1, "The Krylov interface")."""
 
 from typing import NamedTuple
 
@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from palpo.physics.bodies.low_body import LowBody
+from palpo.physics.bodies.point_rows import rigid_motions
 from palpo.physics.exchange.constraint_frame import (
     FIELDS,
     IS_FIELD,
@@ -16,19 +18,18 @@ from palpo.physics.exchange.constraint_frame import (
     ConstraintFrame,
 )
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.reduction.rational_krylov import ReducedModes, krylov_modes, rigid_motions
-from palpo.physics.systems.multirate.reduced.members import Member
+from palpo.physics.reduction.rational_krylov import ReducedModes, krylov_modes
 
 
 class Page(NamedTuple):
-    """A member's part of slot f of a frame."""
+    """A body's part of slot f of a frame."""
 
     frame: ConstraintFrame
     f: int
     low: int
-    """Number of the member among the low-rate bodies."""
+    """Number of the body among the low-rate bodies."""
     slots: NDArray[np.intp]
-    """The frame's slots of this member, ascending, (k,)."""
+    """The frame's slots of this body, ascending, (k,)."""
     local: NDArray[np.intp]
     """Its points there, (k,)."""
     near: int
@@ -36,7 +37,7 @@ class Page(NamedTuple):
     h: float
     """The servo's step [s]."""
     limit: int
-    """Modes that the frame has room for, those of all members together."""
+    """Modes that the frame has room for, those of all bodies together."""
 
     @property
     def run(self) -> slice | NDArray[np.intp]:
@@ -45,7 +46,7 @@ class Page(NamedTuple):
 
 
 class Grams(NamedTuple):
-    """A basis B (n_dof, k) of a member, its last columns included, and what the modes are made from."""
+    """A basis B (n_dof, k) of a body, its last columns included, and what the modes are made from."""
 
     basis: NDArray[np.float64]
     mass: NDArray[np.float64]  # (k, k) B^T M B
@@ -64,13 +65,13 @@ def as_run(ascending: NDArray[np.intp]) -> slice | NDArray[np.intp]:
 
 
 def write_points(
-    page: Page, member: Member, damping: tuple[float, float], x: NDArray[np.float64], q: NDArray[np.float64]
+    page: Page, body: LowBody, damping: tuple[float, float], x: NDArray[np.float64], q: NDArray[np.float64]
 ) -> None:
-    """What every kind of member says of its slots: places x (k, 3) [m] and orientations q (k, 4)."""
+    """What every kind of body says of its slots: places x (k, 3) [m] and orientations q (k, 4)."""
     frame, f, low, run = page.frame, page.f, page.low, page.run
-    frame.floating[f, low] = int(member.floating)
+    frame.floating[f, low] = int(body.rides)
     frame.damping[f, low] = damping
-    frame.slot_turns[f, run] = member.turns(page.local)
+    frame.slot_turns[f, run] = body.turns(page.local)
     frame.slot_body[f, run] = low
     frame.slot_x[f, run] = x
     frame.slot_q[f, run] = q
@@ -85,7 +86,7 @@ def write_motion(
     inertia: NDArray[np.float64],
     orientation: NDArray[np.float64],
 ) -> None:
-    """The rigid motion of a member that floats; inertia (3, 3) in its body axes, orientation (4,) theirs."""
+    """The rigid motion of a body that floats; inertia (3, 3) in its body axes, orientation (4,) theirs."""
     frame, f, low = page.frame, page.f, page.low
     frame.mass[f, low] = mass
     frame.centre[f, low] = centre
@@ -97,7 +98,7 @@ def write_motion(
 
 
 def write_fields(page: Page, pulls: NDArray[np.float64]) -> None:
-    """Append those of a member's slots that are fields; pulls (k, 6) of all its slots, see the frame."""
+    """Append those of a body's slots that are fields; pulls (k, 6) of all its slots, see the frame."""
     frame, f = page.frame, page.f
     for slot, pull in zip(page.slots, pulls, strict=True):
         if frame.slot_turns[f, slot] == IS_FIELD:
@@ -108,8 +109,8 @@ def write_fields(page: Page, pulls: NDArray[np.float64]) -> None:
             frame.head["n_fields"][f] = k + 1
 
 
-def write_modes(page: Page, member: Member, grams: Grams) -> tuple[ReducedModes, slice]:
-    """Append a deformable member's modes to those of the members before; returns them and their place."""
+def write_modes(page: Page, body: LowBody, grams: Grams) -> tuple[ReducedModes, slice]:
+    """Append a deformable body's modes to those of the bodies before; returns them and their place."""
     frame, f, low, h = page.frame, page.f, page.low, page.h
     alpha, beta = frame.damping[f, low]
     held, pull = 1.0 + h * alpha, h * (beta + h)
@@ -126,16 +127,16 @@ def write_modes(page: Page, member: Member, grams: Grams) -> tuple[ReducedModes,
     frame.stiffness[f, span, span] = modes.stiffness
     mass, stiffness = grams.diagonal
     own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
-    alone = member.gather(page.local, own[:, None])[:, 0]
+    alone = body.gather(page.local, own[:, None])[:, 0]
     alone[np.repeat(frame.slot_turns[f, page.run] == IS_FIELD, 3)] = 0.0  # a field has columns of its own
-    modal = modes.combine(member.gather(page.local, grams.basis, modes.order))
+    modal = modes.combine(body.gather(page.local, grams.basis, modes.order))
     _place_rows(modal, page.slots, alone, h * h, first, frame.slot_modes[f], frame.slot_rest[f])
     write_compliance(page, modal)
     return modes, span
 
 
 def write_compliance(page: Page, modal: NDArray[np.float64]) -> None:
-    """W_soft^dt over the near slots of a member, in its body axes: modes and, if it floats, rigid motion.
+    """W_soft^dt over the near slots of a body, in its body axes: modes and, if it floats, rigid motion.
 
     modal (3 k, modes): the rows of V at all of its slots.
     """

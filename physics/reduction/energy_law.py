@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.reduction.rational_krylov import best_rotation
-from palpo.physics.systems.multirate.reduced.members import TetMember
 
 Floats = NDArray[np.float64]
 
@@ -32,27 +32,26 @@ ROUNDING = 1e-9
 """Share of an energy, potential and all, by which it may exceed its bound."""
 
 
-def keep_energy(member: TetMember, rest: Floats, most: float) -> float:
+def keep_energy(body: SoftBody, rest: Floats, most: float) -> float:
     """The share s of its present state that a body keeps so that its energy [J] does not exceed `most`.
 
     rest (free nodes, 3) [m]: positions at rest, about their centre of mass where the body floats. 1.0 where
     the energy is within the bound. Not even s = 0 brings it below that of the rigid motion alone.
     """
-    body = member.body
     now = body.energy()
     rounding = ROUNDING * (abs(now) + abs(most))
     if now <= most + rounding:
         return 1.0
-    _, _, spin, inertia = member.rigid_state() if member.floating else (np.zeros((3, 3)),) * 4
+    _, _, spin, inertia = body.rigid_state() if body.rides else (np.zeros((3, 3)),) * 4
     momentum = inertia @ spin
     start = _State(body.x[body.free], body.v.reshape(-1, 3))
-    aim = _at_rest(member, rest)
-    _put(member, start, aim, 0.0, momentum)
+    aim = _at_rest(body, rest)
+    _put(body, start, aim, 0.0, momentum)
     least, share = body.energy(), 1.0
     for trial in range(MOST_TRIALS):
         aim_at = most - 4.0**trial * rounding
         share *= float(np.sqrt(max(0.0, aim_at - least) / max(now - least, 1e-300)))
-        _put(member, start, aim, share, momentum)
+        _put(body, start, aim, share, momentum)
         now = body.energy()
         if now <= max(most, least) + rounding:
             break
@@ -64,27 +63,25 @@ class _State(NamedTuple):
     v: Floats  # (free nodes, 3) [m/s]
 
 
-def _at_rest(member: TetMember, rest: Floats) -> _State:
+def _at_rest(body: SoftBody, rest: Floats) -> _State:
     """The body undeformed, in the rigid motion that it has: `_put` adds the spin."""
-    if not member.floating:
+    if not body.rides:
         return _State(rest, np.zeros_like(rest))
-    centre, velocity = member.rigid_state()[:2]
-    axes = best_rotation(rest, member.body.x[member.body.free] - centre, member.mass_free)
+    centre, velocity = body.rigid_state()[:2]
+    axes = best_rotation(rest, body.x[body.free] - centre, body.mass_free)
     return _State(centre + rest @ axes.T, np.tile(velocity, (len(rest), 1)))
 
 
-def _put(member: TetMember, state: _State, aim: _State, share: float, momentum: Floats) -> None:
+def _put(body: SoftBody, state: _State, aim: _State, share: float, momentum: Floats) -> None:
     """The body where `share` of the way from `aim` to `state` leads, with that angular momentum (3,)."""
-    body = member.body
     x, v = (a + share * (b - a) for a, b in zip(aim, state, strict=True))
     body.x[body.free], body.v = x, v.ravel()
-    if member.floating:
-        spin_as(member, momentum)
+    if body.rides:
+        spin_as(body, momentum)
 
 
-def spin_as(member: TetMember, momentum: Floats) -> None:
+def spin_as(body: SoftBody, momentum: Floats) -> None:
     """Turn a floating body so that its angular momentum about its centre is `momentum` (3,) [kg m2/s]."""
-    body = member.body
-    centre, _, spin, inertia = member.rigid_state()
-    more = np.linalg.solve(inertia, momentum - inertia @ spin)
+    centre, _, spin, inertia = body.rigid_state()
+    more = np.asarray(np.linalg.solve(inertia, momentum - inertia @ spin), np.float64)
     body.v = body.v + cross_rows(more, body.x[body.free] - centre).ravel()

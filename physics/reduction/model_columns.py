@@ -4,8 +4,8 @@ import numpy as np
 import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.numerics.kernels import fast_kernel
-from palpo.physics.systems.multirate.reduced.members import TetMember
 
 Floats = NDArray[np.float64]
 
@@ -14,10 +14,10 @@ SLOW = 12
 lost with the velocity's column, which is one shape only."""
 
 
-def slow_modes(member: TetMember, h: float) -> Floats:
+def slow_modes(body: SoftBody, h: float) -> Floats:
     """The SLOW slowest modes of a body at rest but for its rigid motions, (n_dof, k), by its factor at h."""
-    body, (alpha, beta) = member.body, member.damping
-    rigid = 6 if member.floating else 0
+    body, (alpha, beta) = body, body.damping
+    rigid = 6 if body.rides else 0
     factor = body.factor(h)
     weight = h * (beta + h)
     inverse = ssl.LinearOperator((body.n_dof, body.n_dof), lambda b: weight * factor.solve(b.ravel()))
@@ -29,7 +29,7 @@ def slow_modes(member: TetMember, h: float) -> Floats:
 
 
 def worst_residual(
-    member: TetMember, h: float, warped: Floats, tested: tuple[Floats, Floats, NDArray[np.int64]]
+    body: SoftBody, h: float, warped: Floats, tested: tuple[Floats, Floats, NDArray[np.int64]]
 ) -> float:
     """The largest |A_h b - e| / |e| in the norm of diag(A_h)^-1 of columns b of a body at h [s].
 
@@ -37,9 +37,9 @@ def worst_residual(
     columns b (n_dof, k) and K b, and of each the freedom (k,) at which e is one.
     """
     columns, pulled, known = tested
-    alpha, beta = member.damping
-    held, pull = (1.0 + h * alpha) * np.repeat(member.mass_free, 3), h * (beta + h)
-    diagonal = held + pull * warped[member.body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
+    alpha, beta = body.damping
+    held, pull = (1.0 + h * alpha) * np.repeat(body.mass_free, 3), h * (beta + h)
+    diagonal = held + pull * warped[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
     squares = np.empty(len(known))
     residual_squares(columns, pulled, known, held, pull, diagonal, squares)
     return float(np.sqrt(squares.max(initial=0.0)))

@@ -1,0 +1,157 @@
+"""What may be touched of a soft body, and how forces there act on its freedoms.
+
+Points are its nodes; after them come numbers for the cavities that it may wall, its *fields*: the force of a
+field's unit, its pressure, is dV/dx of the nodes, which is also what it measures of a motion.
+"""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from palpo.physics.bodies.point_rows import rows_at, sum_at, unit_columns
+from palpo.physics.exchange.constraint_frame import IS_FIELD
+from palpo.physics.fem.material import Material
+from palpo.physics.numerics.rows3 import cross_rows
+
+Floats = NDArray[np.float64]
+Points = NDArray[np.intp]
+
+
+class SoftPoints:
+    """Those of a SoftBody with `fields` of cavities.
+
+    Written by who finds the cavities: wall (k, n, 3) [m2], dV/dx of the nodes, world axes, 0 where there is
+    none; volume (k,) [m3], the share of the cavity's that this body is booked with.
+    """
+
+    rigid = False
+    x: Floats
+    v: Floats
+    M: Any
+    n_dof: int
+    free: NDArray[np.int32]
+    floating: bool
+    node_mass: Any
+    material: Material
+
+    def __init__(self, n: int, fields: int) -> None:
+        self.nodes, self.count = n, n + fields
+        self.wall, self.volume = np.zeros((fields, n, 3)), np.zeros(fields)
+
+    def dofs_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
+        """Freedoms of nodes (k,), shape (k, 3), -1 where a node is fixed."""
+        raise NotImplementedError
+
+    def node_velocities(self) -> Floats:
+        """Velocities of all nodes [m/s], shape (n_nodes, 3), zero where fixed."""
+        raise NotImplementedError
+
+    @property
+    def rides(self) -> bool:
+        """Whether it moves as a whole beside its modes."""
+        return self.floating
+
+    @property
+    def damping(self) -> tuple[float, float]:
+        """Rayleigh's alpha [1/s] and beta [s]."""
+        return self.material.alpha, self.material.beta
+
+    @cached_property
+    def mass_free(self) -> Floats:
+        """Masses of the free nodes [kg], lumped."""
+        mass: Floats = self.node_mass[self.free].astype(np.float64)
+        return mass
+
+    def positions(self) -> Floats:
+        """World positions [m] of the nodes, then the fields' volumes, (count, 3)."""
+        return np.vstack([self.x, _first(self.volume)]) if len(self.volume) else self.x
+
+    def velocities(self) -> Floats:
+        """Velocities [m/s] of the nodes, then the volumes' rates, (count, 3)."""
+        v = self.node_velocities()
+        if not len(self.volume):
+            return v
+        return np.vstack([v, _first(np.einsum("kni,ni->k", self.wall, v))])
+
+    def orientations(self, local: Points) -> Floats:
+        """The identity, (k, 4)."""
+        return np.tile([1.0, 0.0, 0.0, 0.0], (len(local), 1))
+
+    def turns(self, local: Points) -> NDArray[np.int32]:
+        """0 for a node, IS_FIELD for a field, (k,)."""
+        return np.where(local < self.nodes, 0, IS_FIELD).astype(np.int32)
+
+    def columns(self, local: Points) -> Floats:
+        """J^T of unit forces on points, (n_dof, 3 k); of a field the first one is of its pressure."""
+        if not len(self.volume):
+            return unit_columns(self.n_dof, self.dofs_of(local))
+        out, field = np.zeros((self.n_dof, len(local), 3)), local >= self.nodes
+        out[:, ~field] = unit_columns(self.n_dof, self.dofs_of(local[~field])).reshape(self.n_dof, -1, 3)
+        out[:, field, 0] = self._walls(local[field]).T
+        return out.reshape(self.n_dof, -1)
+
+    def applied(self, local: Points, forces: Floats) -> Floats:
+        """J^T of forces (k, 3) [N] on points, (n_dof,); of a field the first is its pressure [Pa]."""
+        if not len(self.volume):
+            return sum_at(self.n_dof, self.dofs_of(local), forces)
+        field = local >= self.nodes
+        nodal = sum_at(self.n_dof, self.dofs_of(local[~field]), forces[~field])
+        return nodal + forces[field, 0] @ self._walls(local[field])
+
+    def gather(self, local: Points, fields: Floats, columns: Points | None = None) -> Floats:
+        """J fields, (3 k, m), of velocity fields (n_dof, m): what they are at points.
+
+        columns (m,): of these fields, in this order.
+        """
+        if not len(self.volume):
+            return rows_at(fields, self.dofs_of(local), columns)
+        if columns is not None:
+            fields = np.take(fields, columns, axis=1)
+        out, field = np.zeros((len(local), 3, fields.shape[1])), local >= self.nodes
+        out[~field] = rows_at(fields, self.dofs_of(local[~field])).reshape(-1, 3, fields.shape[1])
+        out[field, 0] = self._walls(local[field]) @ fields
+        return out.reshape(-1, fields.shape[1])
+
+    def _walls(self, local: Points) -> Floats:
+        """dV/dx of the freedoms (k, n_dof), of fields."""
+        dofs = self.dofs_of(np.arange(self.nodes)).reshape(-1)
+        out, kept = np.zeros((len(local), self.n_dof)), dofs >= 0
+        out[:, dofs[kept]] = self.wall[local - self.nodes].reshape(len(local), 3 * self.nodes)[:, kept]
+        return out
+
+    def pulls(self, local: Points, centre: Floats, axes: Floats) -> Floats:
+        """Force and moment about the centre of a unit pressure (k, 6), in those axes; 0 for nodes."""
+        out, arm = np.zeros((len(local), 6)), self.x - centre
+        for k in np.flatnonzero(local >= self.nodes):
+            wall = self.wall[local[k] - self.nodes]
+            out[k, :3], out[k, 3:] = wall.sum(axis=0) @ axes, np.cross(arm, wall).sum(axis=0) @ axes
+        return out
+
+    def nodal(self, local: Points, forces: Floats) -> tuple[Points, Floats]:
+        """The nodes under forces (t, k, 3) on nodes and fields, and the forces there (t, nodes, 3) [N]."""
+        field = local >= self.nodes
+        if not field.any():
+            return local, forces
+        whole = np.einsum("tk,kni->tni", forces[:, field, 0], self.wall[local[field] - self.nodes])
+        for k in np.flatnonzero(~field):
+            whole[:, local[k]] += forces[:, k]
+        under = np.flatnonzero(whole.any(axis=(0, 2)))
+        return under, np.ascontiguousarray(whole[:, under])
+
+    def rigid_state(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia about the centre [kg m2]."""
+        m, x = self.mass_free, self.x
+        total = m.sum()
+        centre = m @ x / total
+        r = x - centre
+        p = (self.M @ self.v).reshape(-1, 3)
+        inertia = np.eye(3) * (m * (r * r).sum(axis=1)).sum() - (m[:, None] * r).T @ r
+        spin = np.linalg.solve(inertia, cross_rows(r, p).sum(axis=0))
+        return centre, p.sum(axis=0) / total, spin, inertia
+
+
+def _first(values: Floats) -> Floats:
+    """(k, 3) of which values (k,) are the first."""
+    return np.column_stack([values, np.zeros((len(values), 2))])
