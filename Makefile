@@ -48,7 +48,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.installed-dev
-	$(BIN)/python -m palpo.config.reference docs/scenes.md
+	$(BIN)/python -m palpo.config.reference docs
 
 # The site: every warning, a dead link among them, is an error.
 site: $(VENV)/.installed-dev

@@ -226,5 +226,41 @@ def _units() -> str:
     )
 
 
+def gallery_markdown() -> str:
+    """All scenes with their pictures, by system; those with a film in docs/pictures show it."""
+    parts = [GALLERY]
+    for heading, belongs in GROUPS.items():
+        parts += [f"## {heading}", ""]
+        scenes = {name: line for name, line in list_scenes().items() if belongs(name)}
+        for name, line in scenes.items():
+            film = f"pictures/{name}-moving.gif"
+            picture = film if (DOCS / film).is_file() else f"../config/scenes/cards/{name}.png"
+            group, _, rest = line.partition(": ")
+            said = rest if group in NAMED else line
+            parts += [f"### {name}", "", said[0].upper() + said[1:], "", f"![{name}]({picture})", ""]
+            parts += [f"    palpo run {name}", ""]
+    return "\n".join(parts)
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+GALLERY = """# Gallery
+
+All scenes that come with Palpo. Run one with `palpo run NAME`, or click on it in the window that `palpo`
+opens. Without a person at the device, a simulated hand follows the scene's own path.
+"""
+NAMED = ("HapCo", "Snap", "Suction", "Suction by hand", "Any body on any body")
+"""How the lines of scenes begin that name their group."""
+STIFF = ("beams", "grooves", "needle", "organ", "probe", "three-rates", "two-hands", "wire")
+GROUPS = {
+    "Stiff tools on soft bodies": lambda name: name in STIFF,
+    "One soft body on another": lambda name: name.startswith("hapco-"),
+    "Connectors that click": lambda name: name.startswith("snap"),
+    "Suction cups": lambda name: name.startswith("suction-"),
+    "Several kinds of bodies in one scene": lambda name: name.startswith("mixed-"),
+}
+
+
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(schema_markdown(), "utf-8")
+    folder = Path(sys.argv[1])
+    (folder / "scenes.md").write_text(schema_markdown(), "utf-8")
+    (folder / "gallery.md").write_text(gallery_markdown(), "utf-8")

@@ -4,8 +4,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+
+import palpo
 
 project = "Palpo"
 copyright = "the Palpo authors, MIT licence"
@@ -20,7 +23,11 @@ html_copy_source = False
 nitpicky = True
 # a scene's specification has a page of its own, scenes.md
 nitpick_ignore_regex = [("py:.*", r"(?!palpo\.).*"), ("py:class", r"palpo\.config\..*")]
+default_role = "code"
 autodoc_typehints = "description"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,5 +52,15 @@ def _link_root_pages(app: Sphinx, doctree: Any) -> None:
             node.replace_self(node.children)
 
 
+def _by_public_name(app: Sphinx, env: Any, node: pending_xref, text: nodes.Element) -> Any:
+    """A type of ours leads to the name that one imports, wherever it is defined."""
+    name = str(node.get("reftarget", "")).rpartition(".")[2]
+    if node.get("refdomain") != "py" or name not in palpo.__all__:
+        return None
+    where, python = node["refdoc"], env.get_domain("py")
+    return python.resolve_xref(env, where, app.builder, "class", f"palpo.{name}", node, text)
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("missing-reference", _by_public_name)
     app.connect("doctree-read", _link_root_pages)

@@ -30,7 +30,7 @@ from palpo.render.overlays import Overlays
 from palpo.render.scene_view import visible_points
 
 FOLDER = Path("docs") / "pictures"
-STILL, MOVING = (960, 720), (600, 520)
+STILL, MOVING = (960, 720), (480, 400)
 """Pixels of a picture and of an animation, width and height."""
 CARD = (300, 200)
 """Pixels of the launcher's picture of a scene."""
@@ -60,13 +60,12 @@ class Shot:
 
 SHOTS = (
     Shot("wire-moving", "wire", 14.0, 14.0),
-    Shot("wire", "wire", 24.0, 16.0, 3.36),
+    Shot("hapco-block-moving", "hapco-block", 28.0, 24.0),
+    Shot("snap-moving", "snap", 22.0, 20.0),
+    Shot("suction-arm-moving", "suction-arm", 34.0, 14.0),
     Shot("organ", "organ", 30.0, 28.0, 3.5),
-    Shot("hapco-block", "hapco-block", 28.0, 24.0, 2.0),
     Shot("hapco-thousand", "hapco-thousand", 30.0, 34.0, 2.0),
     Shot("mixed-press", "mixed-press", 24.0, 16.0, 2.1),
-    Shot("snap", "snap", 22.0, 20.0, 1.92),
-    Shot("suction-arm", "suction-arm", 34.0, 14.0, 3.92),
 )
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from palpo.config.reference import schema_markdown
+from palpo.config.load import list_scenes
+from palpo.config.reference import gallery_markdown, schema_markdown
 from palpo.config.schema.base import Spec
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -12,6 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def test_the_page_is_what_the_specifications_write():
     assert (ROOT / "docs" / "scenes.md").read_text("utf-8") == schema_markdown(), "run: make docs"
+
+
+def test_the_gallery_shows_each_scene_once():
+    page = gallery_markdown()
+    assert (ROOT / "docs" / "gallery.md").read_text("utf-8") == page, "run: make docs"
+    for name in list_scenes():
+        assert page.count(f"### {name}\n") == 1 and page.count(f"palpo run {name}\n") == 1
 
 
 def test_every_key_of_every_specification_is_explained_on_the_page():

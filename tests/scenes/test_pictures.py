@@ -106,7 +106,7 @@ def test_a_picture_made_again_is_the_same(tmp_path):
         pytest.skip(str(why))
     shots = [replace(shot, moment=0.3) for shot in gallery.SHOTS if shot.scene == "hapco-block"]
     first, second = (gallery.make(tmp_path / name, shots, Silent()) for name in "ab")
-    assert [path.name for path in first] == [path.name for path in second] == ["hapco-block.png"]
+    assert [path.name for path in first] == [path.name for path in second] == ["hapco-block-moving.png"]
     assert first[0].read_bytes() == second[0].read_bytes()
     # a moment later the punch has gone down
     later = gallery.make(tmp_path / "c", [replace(shots[0], moment=0.9)], Silent())
