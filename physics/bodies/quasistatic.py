@@ -24,6 +24,7 @@ from palpo.physics.bodies.boundary import (
 from palpo.physics.bodies.clamped import ClampedBody, usual_elements
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.elimination import analyse
+from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import lower_blocks, rest_stiffness
 from palpo.physics.mesh.hex import HexMesh
@@ -47,7 +48,8 @@ class QuasistaticBody(ClampedBody):
     stiffness: K (3 n, 3 n) [N/m] instead of the one of mesh and material, as from a body file.
     inverse: K^-1 on `surface_nodes` (3 s, 3 s) [m/N] instead of computing it.
     cache: folder where K^-1 is kept by content; where it cannot be written, it is computed each time.
-    Raises InputError as `ClampedBody`, for a K that is not positive definite, and for a foreign inverse.
+    Raises InputError as `ClampedBody`, for a K that is not positive definite, for a foreign inverse, and for
+    a law that is not linear.
     """
 
     def __init__(
@@ -63,6 +65,9 @@ class QuasistaticBody(ClampedBody):
         cache: str | PathLike[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
+        if material.law != LINEAR:
+            what = f"material.law is {material.law!r}, but a quasi-static body is linear"
+            raise InputError(f"body {name!r}: {what}.")
         super().__init__(name, mesh, material, clamped, gravity)
         self.elements = elements or usual_elements(mesh)
         self._given = stiffness

@@ -76,4 +76,7 @@ class Element(NamedTuple):
     gradients: Callable[[Floats, Cells], Floats]
     """Means of grad N_a [1/m], shape (m, c, 3)."""
     moving: Callable[["Element", Any, Material], Elements]
-    """(element, mesh, material): all of a mesh's elements, as they turn and deform."""
+    """(element, mesh, material): all of a mesh's elements, as they turn and deform by Hooke's law."""
+    points: Callable[[Floats, Cells], tuple[Floats, Floats]] | None = None
+    """Weights [m3], shape (m, q), and grad N_a [1/m], shape (m, q, c, 3), of the points where any other law
+    is integrated; None of an element that has Hooke's alone."""

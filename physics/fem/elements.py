@@ -4,6 +4,8 @@ from functools import partial
 
 from palpo.physics.fem import hex8, tet4, tet10
 from palpo.physics.fem.element import Element, Elements
+from palpo.physics.fem.integrated import Integrated
+from palpo.physics.fem.laws import LAWS, LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.tetrahedra import Tetrahedra
 from palpo.physics.fem.turned_stiffness import TurnedStiffness
@@ -21,16 +23,19 @@ _HEX8 = Element(
 
 ELEMENTS = {
     "tet4": Element(
-        TetMesh, tet4.stiffness, tet4.lumped_volumes, tet4.products, tet4.mean_gradients, Tetrahedra
+        TetMesh, tet4.stiffness, tet4.lumped_volumes, tet4.products, tet4.mean_gradients, Tetrahedra,
+        tet4.points,
     ),
     "tet10": Element(
         QuadraticTetMesh, tet10.stiffness, tet10.lumped_volumes, tet10.products, tet10.mean_gradients,
-        TurnedStiffness,
+        TurnedStiffness, tet10.points,
     ),
     "hex8": _HEX8,
     "hex8-bbar": _HEX8._replace(stiffness=partial(hex8.stiffness, integration="bbar")),
     "hex8-selective": _HEX8._replace(stiffness=partial(hex8.stiffness, integration="selective")),
-    "hex8-full": _HEX8._replace(stiffness=partial(hex8.stiffness, integration="full")),
+    "hex8-full": _HEX8._replace(
+        stiffness=partial(hex8.stiffness, integration="full"), points=hex8.gradients
+    ),
 }  # fmt: skip
 """By their names; the first of a kind of mesh is what such a mesh is made of where nothing is said."""
 
@@ -51,6 +56,16 @@ def element_of(mesh: SolidMesh, name: str | None = None) -> Element:
 
 
 def make_elements(mesh: SolidMesh, material: Material, name: str | None = None) -> Elements:
-    """The elements of a mesh as they turn and deform; raises InputError as `element_of` and an Element do."""
+    """The elements of a mesh as they turn and deform by the material's law.
+
+    Raises InputError as `element_of` and an Element do, and for an element that has Hooke's law alone.
+    """
     element = element_of(mesh, name)
-    return element.moving(element, mesh, material)
+    if material.law == LINEAR:
+        return element.moving(element, mesh, material)
+    if element.points is None:
+        can = [key for key, kind in ELEMENTS.items() if kind.points is not None]
+        raise InputError(
+            f"material.law is {material.law!r}, which these elements do not follow: choose {', '.join(can)}."
+        )
+    return Integrated(element, mesh, material, LAWS[material.law](*material.lame()))

@@ -1,8 +1,9 @@
-"""Isotropic linear elastic material with Rayleigh damping."""
+"""Isotropic elastic material with Rayleigh damping."""
 
 from dataclasses import dataclass
 from math import isfinite
 
+from palpo.physics.fem.laws import LAWS, LINEAR
 from palpo.physics.numerics.errors import InputError
 
 
@@ -10,7 +11,8 @@ from palpo.physics.numerics.errors import InputError
 class Material:
     """Constants of one body; C = alpha M + beta K (EQUATIONS.md, section 1).
 
-    youngs_modulus [Pa], poisson_ratio [-], density [kg/m3], alpha [1/s], beta [s].
+    youngs_modulus [Pa], poisson_ratio [-]: at rest. density [kg/m3], alpha [1/s], beta [s]. law: by its name,
+    see palpo.physics.fem.laws.
     Raises InputError where a constant lies outside its range.
     """
 
@@ -19,6 +21,7 @@ class Material:
     density: float
     alpha: float = 0.0
     beta: float = 0.0
+    law: str = LINEAR
 
     def __post_init__(self) -> None:
         for key, valid, range_ in (
@@ -30,6 +33,9 @@ class Material:
         ):
             if not (valid and isfinite(getattr(self, key))):
                 raise InputError(f"material.{key} is {getattr(self, key)!r} but must be {range_}.")
+
+        if self.law not in (LINEAR, *LAWS):
+            raise InputError(f"material.law is {self.law!r} but must be one of {', '.join((LINEAR, *LAWS))}.")
 
     def lame(self) -> tuple[float, float]:
         """First Lame constant and shear modulus (lambda, mu) [Pa]."""

@@ -26,20 +26,25 @@ def stiffness(nodes: NDArray, cells: NDArray, lam: float, mu: float) -> NDArray[
 
     nodes (n, 3) [m], cells (m, 10). Raises InputError for the first element without positive volume.
     """
-    volumes, g = tet4.gradients(nodes, cells[:, :4])
     k = np.zeros((len(cells), 30, 30))
+    weights, slopes = points(nodes, cells)
+    for corner in range(4):
+        k += tet4.blocks(weights[:, corner], slopes[:, corner], lam, mu)
+    return k
+
+
+def points(nodes: NDArray, cells: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """See Element: four, each near a corner."""
+    volumes, g = tet4.gradients(nodes, cells[:, :4])
+    slopes = np.empty((len(cells), 4, 10, 3))
     for corner in range(4):
         at = np.full(4, FAR)
         at[corner] = NEAR
-        slopes = np.concatenate(
-            [
-                (4.0 * at - 1.0)[:, None] * g,
-                4.0 * (at[EDGES[:, 0], None] * g[:, EDGES[:, 1]] + at[EDGES[:, 1], None] * g[:, EDGES[:, 0]]),
-            ],
-            axis=1,
+        slopes[:, corner, :4] = (4.0 * at - 1.0)[:, None] * g
+        slopes[:, corner, 4:] = 4.0 * (
+            at[EDGES[:, 0], None] * g[:, EDGES[:, 1]] + at[EDGES[:, 1], None] * g[:, EDGES[:, 0]]
         )
-        k += tet4.blocks(0.25 * volumes, slopes, lam, mu)
-    return k
+    return np.repeat(0.25 * volumes[:, None], 4, axis=1), slopes
 
 
 def lumped_volumes(nodes: NDArray, cells: NDArray) -> NDArray[np.float64]:

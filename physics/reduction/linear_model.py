@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.fem.elements import SolidMesh, element_of
+from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.rest_stiffness import assemble, element_stiffness
 from palpo.physics.numerics.errors import InputError
@@ -66,8 +67,11 @@ def linear_model(
 ) -> LinearModel:
     """Model of the body, or of `elements` of it, shape (m,), without the rows of `clamped` nodes (eq. 2).
 
-    Raises InputError where no free node is left, for a clamped index out of range and a flat element.
+    Raises InputError where no free node is left, for a clamped index out of range, a flat element and
+    a law that is not linear.
     """
+    if material.law != LINEAR:
+        raise InputError(f"material.law is {material.law!r}, but this model is linear.")
     n = len(mesh.nodes)
     clamped = np.unique(np.asarray(clamped, dtype=np.int64))
     if clamped.size and not 0 <= clamped[0] <= clamped[-1] < n:
