@@ -12,7 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.cli.refusal import Refusal
@@ -22,6 +25,9 @@ from palpo.physics.mesh import io
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.cache import cache_folder
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.own import keep, kept
+
+Read = TypeVar("Read")
 
 SHARP = 40.0
 """Triangles of an STL file that meet at more are of different faces, whose edge is kept [degrees]."""
@@ -55,36 +61,39 @@ Mesh.MshFileVersion = 2.2;
 """
 
 
-def meshed(path: str, size: float, dimension: int, progress: Progress) -> Path:
-    """The .msh file of an STL or STEP file with edges of `size`, in the file's unit; kept by content.
+def meshed(path: str, size: float, dimension: int, progress: Progress, read: Callable[[Path], Read]) -> Read:
+    """What `read` makes of the .msh file of an STL or STEP file with edges of `size`, in the file's unit.
 
-    dimension: 2 for triangles on it, 3 for tetrahedra in it. Raises Refusal where there is no Gmsh, and
-    InputError for what it cannot mesh.
+    The mesh is kept by content. dimension: 2 for triangles on it, 3 for tetrahedra in it. Raises Refusal
+    where there is no Gmsh, and InputError for what it cannot mesh.
     """
     file = Path(path)
     text = (STL if file.suffix.lower() == ".stl" else STEP) + RULES
-    key = content_key(file.read_bytes().hex(), size, dimension, SHARP, text)
-    folder = cache_folder("volumes") or Path(tempfile.gettempdir()) / "palpo-volumes"
-    kept = folder / f"{key}.msh"
-    if kept.is_file():
-        return kept
-    folder.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder) as room:
+    name = content_key(file.read_bytes().hex(), size, dimension, SHARP, text) + ".msh"
+    folder = cache_folder("volumes")
+    with tempfile.TemporaryDirectory() as room:
         script, made = Path(room) / "mesh.geo", Path(room) / "mesh.msh"
+        if folder is not None and (held := kept(folder, name)) is not None:
+            with held:
+                made.write_bytes(held.read())
+            return read(made)
         script.write_text(text.format(file=file.resolve().as_posix(), sharp=SHARP, size=repr(size)))
         said = _run([*_program(), str(script), f"-{dimension}", "-o", str(made), "-nopopup"], progress)
         if not made.is_file():
             raise InputError(f"{path}: Gmsh made no mesh of it: {_complaint(said)}")
-        made.replace(kept)
-    return kept
+        if folder is not None:
+            keep(folder, name, lambda file: file.write(made.read_bytes()))
+        return read(made)
 
 
 def tetrahedra(told: FilledFile, progress: Progress | None = None) -> TetMesh:
     """A file's mesh in metres, filled by Gmsh where the file has a boundary alone; raises as `meshed`."""
-    file: str | Path = told.path
-    if told.size is not None:
-        file = meshed(told.path, told.size / told.scale, 3, Silent() if progress is None else progress)
-    mesh = io.read_tet_mesh(file, drop_unreferenced=told.filled)
+    read = partial(io.read_tet_mesh, drop_unreferenced=told.filled)
+    if told.size is None:
+        mesh = read(told.path)
+    else:
+        size = told.size / told.scale
+        mesh = meshed(told.path, size, 3, Silent() if progress is None else progress, read)
     return mesh.with_nodes(mesh.nodes * told.scale)
 
 

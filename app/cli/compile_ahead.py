@@ -23,7 +23,13 @@ import numpy as np
 from palpo.app.cli.progress import Progress
 from palpo.app.systems.system import find_system
 from palpo.config.systems import all_systems
-from palpo.physics.numerics.kernels import cache_home, compiled_share, machine_name, source_digest
+from palpo.physics.numerics.kernels import (
+    cache_home,
+    compiled_share,
+    forget_marks,
+    machine_name,
+    source_digest,
+)
 
 WITHIN = "PALPO_COMPILES_AHEAD"
 """Variable of the environment by which such a process knows itself."""
@@ -44,8 +50,7 @@ def compile_ahead(system: str, progress: Progress) -> None:
             progress.come_to(compiled_share(_source(system)))
             time.sleep(LOOK)
     if all(process.returncode == 0 for process in processes):
-        for old in home.glob(f"{system}-*.compiled"):
-            old.unlink(missing_ok=True)
+        forget_marks(home, system)
         done.touch()
 
 

@@ -6,7 +6,6 @@ is known to be as it was written: each file begins with the digest of what follo
 only its owner can read. Whoever shares states shares the key, by PALPO_STATE_KEY.
 """
 
-import hashlib
 import hmac
 import os
 import secrets
@@ -17,21 +16,19 @@ from pathlib import Path
 from typing import IO
 
 from palpo.app.cli.refusal import Refusal
+from palpo.physics.numerics.own import LENGTH, digest_of, make_key, read_key
 
 KEY = "PALPO_STATE_KEY"
 """Environment variable that names another file for the key."""
 MARK = b"palpo state, sealed\n"
 """What a sealed file begins with, before its digest."""
-BODY = len(MARK) + hashlib.sha256().digest_size
+BODY = len(MARK) + LENGTH
 """Where what is sealed begins."""
-LENGTH = 32
-"""Bytes of a key."""
-BLOCK = 1 << 20
 
 
 def seal(file: IO[bytes]) -> None:
     """Write mark and digest before what a file holds from BODY on, which was written with room for them."""
-    digest = _digest(file)
+    digest = digest_of(file, BODY, _key())
     file.seek(0)
     file.write(MARK + digest)
 
@@ -41,20 +38,12 @@ def open_sealed(file: IO[bytes], path: Path) -> None:
     head = file.read(BODY)
     if not head.startswith(MARK) or len(head) < BODY:
         raise Refusal(f"{path}: not a state that palpo saved")
-    if not hmac.compare_digest(head[len(MARK) :], _digest(file)):
+    if not hmac.compare_digest(head[len(MARK) :], digest_of(file, BODY, _key())):
         raise Refusal(
             f"{path}: the state is damaged, or was saved with another key than that of {_told(key_file())}; "
             f"set {KEY} to the key file of who saved it, and only if you trust them as you trust a program"
         )
     file.seek(BODY)
-
-
-def _digest(file: IO[bytes]) -> bytes:
-    file.seek(BODY)
-    digest = hmac.new(_key(), digestmod="sha256")
-    while block := file.read(BLOCK):
-        digest.update(block)
-    return digest.digest()
 
 
 def key_file() -> Path | None:
@@ -82,40 +71,18 @@ def _key() -> bytes:
     path = key_file()
     if path is None:
         return _fleeting()
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return _read(path)
     try:
-        _make(path)
-    except OSError:
-        return _fleeting()
-    return _read(path)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return read_key(path)
+        try:
+            make_key(path)
+        except OSError:
+            return _fleeting()
+        return read_key(path)
+    except ValueError as error:
+        raise Refusal(str(error)) from None
 
 
 @cache
 def _fleeting() -> bytes:
     return secrets.token_bytes(LENGTH)
-
-
-def _make(path: Path) -> None:
-    """A new key, whole from the first moment that it is seen; another process may be first."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    half = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
-    handle = os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(LENGTH))
-        with suppress(FileExistsError):
-            os.link(half, path)
-    finally:
-        half.unlink()
-
-
-def _read(path: Path) -> bytes:
-    """The key of a file that is this user's alone; Refusal for any other."""
-    with path.open("rb") as file:
-        held, key = os.fstat(file.fileno()), file.read(LENGTH + 1)
-    if sys.platform != "win32" and (held.st_uid != os.getuid() or held.st_mode & 0o077):
-        raise Refusal(f"{path}: the key of states must be yours, and no others' to read: chmod 600 {path}")
-    if len(key) != LENGTH:
-        raise Refusal(f"{path}: a key of states has {LENGTH} bytes; delete the file for a new key")
-    return key

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,6 +34,7 @@ from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
 from palpo.physics.numerics.arithmetic import arithmetic
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.own import keep, kept
 from palpo.physics.numerics.stored import check_hdf5, read_archive
 
 FORMAT, VERSION = "palpo-body", 1
@@ -249,12 +251,15 @@ def load_cached(
     folder: str | PathLike[str], key: str, shapes: dict[str, tuple[int, ...]]
 ) -> dict[str, NDArray[np.float64]] | None:
     """The arrays kept under a key, or None where there are none of these finite shapes."""
+    file = kept(Path(folder), f"{key}.npz")
+    if file is None:
+        return None
     try:
-        held = read_archive(Path(folder) / f"{key}.npz")
+        with file:
+            held = read_archive(file)
         # copies own their memory, as computed arrays do: a file gives views of what it read
         found = {name: held[name].copy() for name in shapes}
-    # A cache that is damaged in any way is a cache that is empty.
-    except Exception:
+    except (KeyError, ValueError, EOFError, BadZipFile):
         return None
     sound = all(found[name].shape == shapes[name] and np.isfinite(found[name]).all() for name in shapes)
     return found if sound else None
@@ -262,17 +267,7 @@ def load_cached(
 
 def store_cached(folder: str | PathLike[str], key: str, arrays: dict[str, NDArray[np.float64]]) -> bool:
     """Keep arrays under a key; False where the folder cannot be written, which costs only time."""
-
-    def fill(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        _replace(Path(folder) / f"{key}.npz", fill)
-    except OSError:
-        return False
-    return True
+    return keep(Path(folder), f"{key}.npz", lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
 
 
 def _replace(path: Path, fill: Callable[[Path], None]) -> None:

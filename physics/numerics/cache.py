@@ -2,11 +2,22 @@
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+from palpo.physics.numerics.own import own_folder
 
 
 def cache_folder(room: str) -> Path | None:
-    """This program's folder for one kind of result, not made yet; None where there is no place for it."""
+    """This program's folder for one kind of result; None where this user has no place for it.
+
+    In the user's folder of caches; where that cannot be written or is open to others, in the temporary one.
+    """
+    return next((folder for base in _bases() if (folder := own_folder(base / room))), None)
+
+
+def _bases() -> Iterator[Path]:
     try:
         if sys.platform == "win32":
             base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -14,6 +25,10 @@ def cache_folder(room: str) -> Path | None:
             base = Path.home() / "Library" / "Caches"
         else:
             base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        yield base / "palpo"
     except RuntimeError:  # a user without a home
-        return None
-    return base / "palpo" / room
+        pass
+    if sys.platform == "win32":
+        yield Path(tempfile.gettempdir()) / "palpo"
+    elif (own := own_folder(Path(tempfile.gettempdir()) / f"palpo-{os.getuid()}")) is not None:
+        yield own

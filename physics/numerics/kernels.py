@@ -11,8 +11,8 @@ numba leaves three things to chance that may not be left to it:
   fields' names.
 
 A cache hit is thus the code that compiling would give; anything else is a miss. The cache lies in the user's
-cache folder (`cache_folder("kernels")`), or in NUMBA_CACHE_DIR, and keeps the newest generations of each
-file. Processes may fill it side by side.
+cache folder (`cache_folder("kernels")`), or in NUMBA_CACHE_DIR, under the seal that `own` gives, and keeps
+the newest generations of each file. Processes may fill it side by side.
 """
 
 import functools
@@ -22,7 +22,6 @@ import pickle
 import re
 import shutil
 import sys
-import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -42,6 +41,7 @@ from numba.core.serialize import dumps
 
 from palpo.physics.numerics.cache import cache_folder
 from palpo.physics.numerics.kernel_parts import KernelDispatcher, connect, restored_part
+from palpo.physics.numerics.own import keep, kept, own_folder
 
 FAST = {"contract", "nsz"}
 """fastmath of `fast_kernel`: products may fuse with sums; NaN and infinity keep their meaning. Sums keep
@@ -160,7 +160,7 @@ def machine_name() -> str:
 
 
 def _versions() -> tuple[str, ...]:
-    rules = repr((_RULES, sorted(FAST), sorted(REORDERING)))
+    rules = repr((_RULES, sorted(FAST), sorted(REORDERING), "sealed"))
     return rules, sys.version, numba.__version__, llvmlite.__version__, np.__version__
 
 
@@ -203,18 +203,9 @@ def _files(module: str) -> frozenset[Path]:
 
 @functools.cache
 def cache_home() -> Path | None:
-    """The folder of compiled code; None where nothing can be written."""
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    asked = [Path(own)] if own else [cache_folder("kernels"), Path(tempfile.gettempdir()) / "palpo-kernels"]
-    for folder in asked:
-        if folder is not None:
-            try:
-                folder.mkdir(parents=True, exist_ok=True)
-                tempfile.TemporaryFile(dir=folder).close()
-            except OSError:
-                continue
-            return folder
-    return None
+    """The folder of compiled code; None where this user has no place for it."""
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    return own_folder(Path(named)) if named else cache_folder("kernels")
 
 
 @functools.cache
@@ -243,6 +234,19 @@ def _forget(module: Path) -> None:
     for old in sorted(used, key=lambda path: used[path], reverse=True)[GENERATIONS:]:
         if time.time() - used[old] > DAY:
             shutil.rmtree(old, ignore_errors=True)
+
+
+def _within(path: Path) -> tuple[Path, str]:
+    """The folder that seals a kept file, and the file's name there."""
+    home = cache_home()
+    assert home is not None
+    return home, str(path.relative_to(home))
+
+
+def forget_marks(folder: Path, of: str = "*") -> None:
+    """Take away the marks that all of a system was compiled ahead."""
+    for mark in folder.glob(f"{of}-*.compiled"):
+        mark.unlink(missing_ok=True)
 
 
 class KernelCache(FunctionCache):
@@ -284,11 +288,17 @@ class KernelCache(FunctionCache):
         if place is None:
             return None
         path, known_by = place
-        try:
-            kept, data = pickle.loads(path.read_bytes())
-        except (OSError, EOFError, pickle.UnpicklingError, ValueError, AttributeError, ImportError):
+        home, name = _within(path)
+        if (file := kept(home, name)) is None:
+            if path.exists():  # no longer all that was compiled ahead
+                forget_marks(home)
             return None
-        if kept != known_by:
+        try:
+            with file:
+                told, data = pickle.load(file)
+        except (pickle.UnpicklingError, ValueError, AttributeError, ImportError):
+            return None
+        if told != known_by:
             return None
         if self._part:
             return restored_part(target_context, data)
@@ -306,12 +316,8 @@ class KernelCache(FunctionCache):
             )
             return
         path, known_by = place
-        beside = path.with_suffix(f".{os.getpid()}.tmp")
-        try:
-            beside.write_bytes(dumps((known_by, data._reduce())))
-            beside.replace(path)
-        except OSError:  # a full disk, a folder that was removed: the next run compiles anew
-            beside.unlink(missing_ok=True)
+        content = dumps((known_by, data._reduce()))
+        keep(*_within(path), lambda file: file.write(content))
 
 
 def _cached(function: Callable[..., Any], **options: Any) -> Any:

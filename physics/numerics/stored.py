@@ -6,9 +6,10 @@ its file.
 """
 
 import math
+import os
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zipfile import ZipFile
 
 import numpy as np
@@ -54,16 +55,18 @@ def _size(held: Any, length: int) -> int:
     return (held.size or 0) * (length if held.dtype.hasobject else held.dtype.itemsize)
 
 
-def read_archive(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of an .npz archive by name.
+def read_archive(held: str | PathLike[str] | IO[bytes]) -> dict[str, NDArray[Any]]:
+    """The arrays of an .npz archive, at a path or open, by name.
 
     Raises ValueError, OSError, KeyError, EOFError or BadZipFile for one that is damaged, holds objects, or
     would take more than its length can hold.
     """
     arrays: dict[str, NDArray[Any]] = {}
-    with ZipFile(path) as archive:
+    with ZipFile(held) as archive:
         entries = archive.infolist()
-        require_fitting(sum(entry.file_size for entry in entries), Path(path).stat().st_size)
+        assert archive.fp is not None
+        length = archive.fp.seek(0, os.SEEK_END)
+        require_fitting(sum(entry.file_size for entry in entries), length)
         for entry in entries:
             name = entry.filename.removesuffix(".npy")
             with archive.open(entry) as file:

@@ -23,6 +23,9 @@ NEEDED = (
     "physics/numerics/cache.py",
     "physics/numerics/kernels.py",
     "physics/numerics/kernel_parts.py",
+    "physics/numerics/errors.py",
+    "physics/numerics/numba_range.py",
+    "physics/numerics/own.py",
     "physics/exchange/__init__.py",
     "physics/exchange/handle.py",
     "physics/exchange/atomics.py",
@@ -167,15 +170,19 @@ def test_another_processor_finds_nothing_and_removes_nothing(project):
     assert project.run(LAW) == "7.0 1"
 
 
-def test_a_spoilt_file_is_a_miss(project):
+def test_a_spoilt_file_is_a_miss_and_not_all_is_compiled_ahead(project):
     project.write("helper.py", HELPER.format(factor=3.0))
     project.write("caller.py", CALLER)
     project.run(LAW)
-    kept = list(project.cache.rglob("law-*.nbc"))
+    kept, mark = list(project.cache.rglob("law-*.nbc")), project.cache / "system-generation.compiled"
+    mark.touch()
     assert kept
+    assert project.run(LAW) == "7.0 1"
+    assert mark.exists()
     for path in kept:
         path.write_bytes(path.read_bytes()[:100])
     assert project.run(LAW) == "7.0 0"
+    assert not mark.exists()
     assert project.run(LAW) == "7.0 1"
 
 

@@ -12,6 +12,7 @@ import palpo
 from palpo.app.cli.refusal import Refusal
 from palpo.app.library import model, seal
 from palpo.app.library.seal import BODY, KEY, MARK, key_file, open_sealed
+from palpo.physics.numerics import own
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
 
@@ -38,7 +39,7 @@ def opened(path: Path) -> bytes:
 
 
 def test_what_was_sealed_is_read_as_it_was(key, tmp_path):
-    content = np.random.default_rng(0).bytes(3 * seal.BLOCK + 7)
+    content = np.random.default_rng(0).bytes(3 * own.BLOCK + 7)
     assert opened(sealed(tmp_path / "a", content)) == content
 
 

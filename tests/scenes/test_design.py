@@ -1,6 +1,8 @@
 """`palpo snap`: what it writes, what it reads back, and what it refuses."""
 
 import csv
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,12 +73,14 @@ def test_a_surface_is_filled_by_gmsh_with_tetrahedra_of_the_size(tmp_path, monke
     write_stl(tmp_path / "box.stl", block(tuple(size), (1, 1, 1)).surface(), 1.0)
     counts = []
     for edge in (5e-3, 2.5e-3):
-        file = volume_mesh.meshed(str(tmp_path / "box.stl"), edge, 3, Silent())
-        mesh = read_tet_mesh(file, drop_unreferenced=True)
+        made = partial(volume_mesh.meshed, str(tmp_path / "box.stl"), edge, 3, Silent())
+        mesh = made(partial(read_tet_mesh, drop_unreferenced=True))
         assert mesh.volume == pytest.approx(np.prod(size), rel=1e-5)
         assert mesh.qualities.min() > 0.05
         counts.append(len(mesh.tets))
-        assert volume_mesh.meshed(str(tmp_path / "box.stl"), edge, 3, Silent()) == file
+        with monkeypatch.context() as alone:
+            alone.setattr(volume_mesh, "_run", lambda *_: pytest.fail("meshed again"))
+            assert len(made(partial(read_tet_mesh, drop_unreferenced=True)).tets) == len(mesh.tets)
     # halved edges: eight times as many, roughly
     assert 4.0 < counts[1] / counts[0] < 16.0
 
@@ -87,7 +91,7 @@ def test_without_gmsh_one_is_told_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(volume_mesh.shutil, "which", lambda name: None)
     write_stl(tmp_path / "box.stl", block((1.0, 1.0, 1.0), (1, 1, 1)).surface(), 1.0)
     with pytest.raises(Refusal, match=r"Gmsh, which is not here: pip install 'palpo\[mesh\]'"):
-        volume_mesh.meshed(str(tmp_path / "box.stl"), 0.1, 3, Silent())
+        volume_mesh.meshed(str(tmp_path / "box.stl"), 0.1, 3, Silent(), Path)
 
 
 def test_what_gmsh_cannot_mesh_is_refused_with_its_complaint(tmp_path, monkeypatch):
@@ -97,7 +101,7 @@ def test_what_gmsh_cannot_mesh_is_refused_with_its_complaint(tmp_path, monkeypat
     )
     (tmp_path / "part.step").write_text("nothing")
     with pytest.raises(InputError, match=r"part.step: Gmsh made no mesh of it: no such thing"):
-        volume_mesh.meshed(str(tmp_path / "part.step"), 0.1, 3, Silent())
+        volume_mesh.meshed(str(tmp_path / "part.step"), 0.1, 3, Silent(), Path)
 
 
 @pytest.mark.parametrize(

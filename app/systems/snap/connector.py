@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -73,10 +73,11 @@ def admittance_of(spec: SnapScene, connector: Connector) -> Admittance:
 def _from_files(spec: SnapScene, c: FilesConnector, progress: Progress) -> Connector:
     """A user's pair; the regions choose nodes, and triangles between them."""
     prongs = [_prong(spec, c.prongs[i], i, progress) for i in range(len(c.prongs))]
-    file = (
-        c.plug.path if c.plug.size is None else meshed(c.plug.path, c.plug.size / c.plug.scale, 2, progress)
-    )
-    plug = io.read_surface_mesh(file, drop_unreferenced=c.plug.drawn)
+    read = partial(io.read_surface_mesh, drop_unreferenced=c.plug.drawn)
+    if c.plug.size is None:
+        plug = read(c.plug.path)
+    else:
+        plug = meshed(c.plug.path, c.plug.size / c.plug.scale, 2, progress, read)
     plug = grown(plug.with_vertices(plug.vertices * c.plug.scale), c.plug.grow)
     assert spec.material is not None and spec.admittance.stiffness is not None
     m = spec.material
