@@ -242,7 +242,7 @@ def gallery_markdown() -> str:
     return "\n".join(parts)
 
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 GALLERY = """# Gallery
 
 All scenes that come with Palpo. Run one with `palpo run NAME`, or click on it in the window that `palpo`

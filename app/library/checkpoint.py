@@ -143,12 +143,12 @@ class _Taker:
         if _known(type(value).__module__):
             fields = {k: self.told(v, f"{path}.{k}") for k, v in vars(value).items()}
             return {"object": fields, "class": _word(type(value))}
-        raise TypeError(f"{path}: a {type(value).__name__} cannot be told as arrays and numbers")
+        raise TypeError(f"{path}: a {type(value).__name__} cannot be saved as arrays and numbers")
 
     def _array(self, value: NDArray[Any], path: str) -> Tree:
         """The array that owns the memory, or which part of it this one is."""
         if value.dtype.hasobject:
-            raise TypeError(f"{path}: an array of objects cannot be told")
+            raise TypeError(f"{path}: an array of objects cannot be saved")
         owner = _owner(value)
         if owner is not value and id(owner) not in self._names:
             self._names[id(owner)] = f"{path}.base"

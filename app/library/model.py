@@ -170,7 +170,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     except (KeyError, ValueError, EOFError, BadZipFile) as error:
         raise HapticsError(f"{path}: not a state that palpo saved ({error})") from None
     if told.get("version") != VERSION:
-        raise HapticsError(f"{path}: a state of palpo {told.get('version')}; this is {VERSION}, start anew")
+        was = told.get("version")
+        raise HapticsError(
+            f"{path}: saved by palpo {was}, and this is {VERSION}; build the scene and start again"
+        )
     return told, arrays
 
 

@@ -41,7 +41,7 @@ def open_sealed(file: IO[bytes], path: Path) -> None:
     if not hmac.compare_digest(head[len(MARK) :], digest_of(file, BODY, _key())):
         raise Refusal(
             f"{path}: the state is damaged, or was saved with another key than that of {_told(key_file())}; "
-            f"set {KEY} to the key file of who saved it, and only if you trust them as you trust a program"
+            f"set {KEY} to the key file of whoever saved it, if you trust that person as you do a program"
         )
     file.seek(BODY)
 
