@@ -25,7 +25,7 @@ from palpo.physics.contact.io import read_problem
 from palpo.physics.contact.laws import scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.contact.solvers import sparse_anderson
+from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.anderson import CONVERGED, advance, begin, make_acceleration
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.contact.solvers.registry import find_solver
@@ -107,9 +107,9 @@ def sparse_walls(sizes: Sequence[tuple[int, int]]) -> Figures:
         wall = large_brick_wall(courses, bricks, 0.5)
         spent = {}
         for count in (1, 1 + SWEPT):  # the first may compile; a solve's own cost cancels in the difference
-            sparse_anderson.solve(wall, Stop(1e-15, count))
+            anderson.solve(wall, Stop(1e-15, count))
             begun = time.thread_time()
-            sparse_anderson.solve(wall, Stop(1e-15, count))
+            anderson.solve(wall, Stop(1e-15, count))
             spent[count] = time.thread_time() - begun
         sweep = 1e6 * (spent[1 + SWEPT] - spent[1]) / SWEPT
         own: Figures = {

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from palpo.benchmarks.contact_problems import large_brick_wall
 from palpo.physics.contact.problem import SparseProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
-from palpo.physics.contact.solvers import anderson, portfolio, sparse_anderson
-from palpo.physics.contact.solvers.block_rows import block_rows
+from palpo.physics.contact.solvers import anderson, portfolio
+from palpo.physics.contact.solvers.operator import block_rows
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
 from palpo.physics.contact.solvers.sparse_factor import SparseFactor
 from tests.contact.stored import in_cones, stored
@@ -31,10 +31,10 @@ def test_one_sweep_is_that_over_the_dense_matrix(name):
     held, n = stored(name), stored(name).n_contacts
     a, r, u = anderson.make_acceleration(n), np.zeros(3 * n), np.zeros(3 * n)
     anderson.begin(held.w, held.b, held.mu, r, u, 0, a)
-    sweeps = sparse_anderson.Sweeps(kept_sparse(held), 1e-8)
+    sweeps = anderson.Sweeps(kept_sparse(held), 1e-8, anderson.FEW)
     for _ in range(3):
         dense = anderson.sweep(held.w, held.mu, r, u, 0, a.step, a.before)
-        kept = sparse_anderson.sweep(sweeps.w, held.mu, sweeps.r, sweeps.u, sweeps.a.step, sweeps.a.before)
+        kept = anderson.sweep(sweeps.w, held.mu, sweeps.r, sweeps.u, 0, sweeps.a.step, sweeps.a.before)
         np.testing.assert_allclose(kept, dense, rtol=1e-10)
         np.testing.assert_allclose(sweeps.r, r, atol=1e-12 * np.abs(r).max())
         np.testing.assert_allclose(sweeps.u, u, atol=1e-12 * np.abs(u).max())

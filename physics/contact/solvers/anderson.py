@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import scale_to_disc
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
 from palpo.physics.contact.residual import judge, relative_natural_map, runaway
-from palpo.physics.contact.solvers.block import set_offset
+from palpo.physics.contact.solvers.operator import add_change, entries, operator, own_entries, set_offset
+from palpo.physics.contact.solvers.products import least_squares
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.errors import InputError
@@ -36,6 +37,9 @@ from palpo.physics.numerics.kernels import inlined, kernel, reordering_kernel
 
 DIFFERENCES = 40
 """Most differences m: 8 suffice for stacks of rigid bodies, squeezed soft bodies gain up to about 60."""
+
+FEW = 12
+"""The same over a sparse W: those of so many sweeps cost about as much as one over blocks of rigid bodies."""
 
 PLAIN = 8
 """Plain sweeps at the start, while most contacts still change between open, stick and slip."""
@@ -45,9 +49,6 @@ GROWTH = 2.0
 
 STAGE = 64
 """Sweeps of the first long pause."""
-
-REGULARISATION = 1e-10
-"""Share added to |df_j|^2 in the normal equations: differences may nearly depend on each other."""
 
 NEAR, OFTEN = 10.0, 16
 """The residual is asked after a sweep that moves less than NEAR tolerances, and after every OFTEN sweeps."""
@@ -139,9 +140,10 @@ def forget(a):
 def begin(w, b, mu, r, u, first, a):
     """Start the acceleration a on the contacts in the rows from `first` on, at the force r in the cones.
 
-    w (rows, rows), b, r and u (rows,), contiguous; mu (n,). Sets u = W r + b there.
+    w (rows, rows) or, with first = 0, block rows; b, r and u (rows,), contiguous; mu (n,). Sets u = W r + b
+    there.
     """
-    prepare(w, mu, r, first, a)
+    prepare(own_entries(w), mu, r, first, a)
     last = first + 3 * mu.shape[0]
     copy(r[first:last], a.best[: last - first])
     set_offset(w, b, r, u, first, last)
@@ -227,7 +229,7 @@ def sweep(w, mu, r, ahead, first, step, before):
     ahead: u from `first` on, over the contacts' rows and any that follow. before: r before the sweep.
     Returns (|g - r|^2, |g|^2). One step, not the local solution: the next sweep finishes it for less.
     """
-    last = first + ahead.shape[0]
+    last, held = first + ahead.shape[0], own_entries(w)
     move, size = 0.0, 0.0
     for k in range(mu.shape[0]):
         i, j = first + 3 * k, 3 * k
@@ -235,8 +237,8 @@ def sweep(w, mu, r, ahead, first, step, before):
         before[j], before[j + 1], before[j + 2] = n, t1, t2
         r_n = max(0.0, n - step[k, 0] * ahead[j])
         d_n = r_n - n
-        p1 = t1 - step[k, 1] * (ahead[j + 1] + w[i + 1, i] * d_n)
-        p2 = t2 - step[k, 1] * (ahead[j + 2] + w[i + 2, i] * d_n)
+        p1 = t1 - step[k, 1] * (ahead[j + 1] + held[i + 1, i] * d_n)
+        p2 = t2 - step[k, 1] * (ahead[j + 2] + held[i + 2, i] * d_n)
         scale = scale_to_disc(p1, p2, mu[k] * r_n)
         r[i], r[i + 1], r[i + 2] = r_n, scale * p1, scale * p2
         size += r_n * r_n + r[i + 1] ** 2 + r[i + 2] ** 2
@@ -244,10 +246,7 @@ def sweep(w, mu, r, ahead, first, step, before):
         moved = d_n * d_n + d1 * d1 + d2 * d2
         if moved != 0.0:
             move += moved
-            # W is symmetric: its rows serve as its columns, and lie in one piece
-            row_n, row_1, row_2 = w[i, first:last], w[i + 1, first:last], w[i + 2, first:last]
-            for c in range(ahead.shape[0]):
-                ahead[c] += d_n * row_n[c] + d1 * row_1[c] + d2 * row_2[c]
+            add_change(w, i, first, last, d_n, d1, d2, ahead)
     return move, size
 
 
@@ -271,7 +270,7 @@ def _extrapolate(force, ahead, a):
             square, a.y[j] = _products(a.df[j, :rows], df, now)
             a.squares[j, newest] = square
             a.squares[newest, j] = square
-        _least_squares(a.squares, a.factor, a.y, m)
+        least_squares(a.squares, a.factor, a.y, m)
         state.extrapolated = 1
     state.known = 1
     for i in range(rows):
@@ -291,28 +290,6 @@ def _products(x, y, z):
         xy += x[i] * y[i]
         xz += x[i] * z[i]
     return xy, xz
-
-
-@kernel
-def _least_squares(squares, factor, y, m):
-    """y[:m] = (squares + regularisation)^-1 y[:m] by Cholesky."""
-    for i in range(m):
-        for j in range(i + 1):
-            s = squares[i, j]
-            for k in range(j):
-                s -= factor[i, k] * factor[j, k]
-            if i > j:
-                factor[i, j] = s / factor[j, j]
-            else:
-                least = REGULARISATION * squares[i, i]
-                factor[i, i] = (max(s, 0.0) + least) ** 0.5 if least > 0.0 else 1.0
-        for k in range(i):
-            y[i] -= factor[i, k] * y[k]
-        y[i] /= factor[i, i]
-    for i in range(m - 1, -1, -1):
-        y[i] /= factor[i, i]
-        for k in range(i):
-            y[k] -= factor[i, k] * y[i]
 
 
 @inlined
@@ -348,7 +325,7 @@ def _take_back(force, ahead, a):
 @inlined
 def _residual(w, b, mu, r, u, first, a):
     """Relative residual of r, infinite for zero forces that are wrong; the least makes r the best."""
-    error, _ = relative_natural_map(w, b, mu, r, u, first, mu.shape[0], a.scratch)
+    error, _ = relative_natural_map(own_entries(w), b, mu, r, u, first, mu.shape[0], a.scratch)
     if error < a.state[0].residual:
         a.state[0].residual = error
         for i in range(3 * mu.shape[0]):
@@ -356,26 +333,54 @@ def _residual(w, b, mu, r, u, first, a):
     return error
 
 
-def solve(problem: ContactProblem, stop: Stop, *, differences: int = DIFFERENCES) -> ContactResult:
+class Sweeps:
+    """Accelerated sweeps on a problem, dense or sparse, from its warm start, which can be taken up again."""
+
+    def __init__(self, problem: AnyProblem, tolerance: float, differences: int) -> None:
+        self.problem, self.tolerance, self.bound = problem, tolerance, runaway(problem)
+        self.w, self.a = operator(problem), make_acceleration(problem.n_contacts, differences)
+        self.r, self.u = np.zeros(3 * problem.n_contacts), np.zeros(3 * problem.n_contacts)
+        self.start(starting_force(problem))
+
+    def start(self, r: NDArray[np.float64]) -> None:
+        """Begin anew at the force r (3 n,) in the cones."""
+        copy(r, self.r)
+        begin(self.w, self.problem.b, self.problem.mu, self.r, self.u, 0, self.a)
+
+    @property
+    def done(self) -> int:
+        """Sweeps since the start."""
+        return self.a.state["sweeps"].item()
+
+    @property
+    def least(self) -> float:
+        """The least residual that was met; its force is a.best."""
+        return self.a.state["residual"].item()
+
+    def run(self, most: int, seconds: float) -> Reason:
+        """Up to `most` sweeps more, and about so much time [s]; why they ended."""
+        started, last, chunk, code, p = perf_counter(), self.done + most, most, CONTINUE, self.problem
+        if math.isfinite(seconds):
+            chunk = max(1, int(CHUNK / (entries(p) + 1)))
+        while code == CONTINUE and self.done < last:
+            had = min(chunk, last - self.done)
+            code = advance(self.w, p.b, p.mu, self.r, self.u, 0, self.tolerance, self.bound, had, self.a)
+            if code == CONTINUE and perf_counter() - started >= seconds:
+                return "time"
+        return REASONS[code]
+
+
+def solve(problem: AnyProblem, stop: Stop, *, differences: int | None = None) -> ContactResult:
     """Sweep and extrapolate until the residual is at most `stop.tolerance`; an iteration is a sweep.
 
-    Gives back the force of the least residual, whatever ended it. differences: m.
-    Raises InputError for m below 1.
+    Gives back the force of the least residual, whatever ended it. differences: m; by how W is kept if not
+    given. Raises InputError for m below 1.
     """
+    if differences is None:
+        differences = FEW if isinstance(problem, SparseProblem) else DIFFERENCES
     if differences < 1:
         raise InputError(f"differences = {differences}: at least one must be remembered")
     started = perf_counter()
-    w, b, mu, r = np.ascontiguousarray(problem.w), problem.b, problem.mu, starting_force(problem)
-    n = problem.n_contacts
-    a, u = make_acceleration(n, differences), np.zeros(3 * n)
-    begin(w, b, mu, r, u, 0, a)
-    chunk = stop.max_iterations
-    if math.isfinite(stop.seconds):
-        chunk = max(1, int(CHUNK / (9 * n * n + 1)))
-    code, done, bound = CONTINUE, 0, runaway(problem)
-    while code == CONTINUE and done < stop.max_iterations:
-        if done and perf_counter() - started >= stop.seconds:
-            return judge(problem, stop, a.best, done, "time", started)
-        code = advance(w, b, mu, r, u, 0, stop.tolerance, bound, min(chunk, stop.max_iterations - done), a)
-        done = a.state["sweeps"].item()
-    return judge(problem, stop, a.best, done, REASONS[code], started)
+    sweeps = Sweeps(problem, stop.tolerance, differences)
+    reason = sweeps.run(stop.max_iterations, stop.seconds)
+    return judge(problem, stop, sweeps.a.best, sweeps.done, reason, started)

@@ -4,8 +4,7 @@ The kernel is what the servo calls; `solve` is the same on a `ContactProblem`, j
 """
 
 from palpo.physics.contact.laws import solve_contact
-from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
-from palpo.physics.contact.solvers import sparse
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Stop
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
 from palpo.physics.numerics.kernels import kernel
@@ -41,6 +40,4 @@ def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_swe
 
 def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
     """Block Gauss-Seidel until the natural map's residual is at most `stop.tolerance`; W dense or sparse."""
-    if isinstance(problem, SparseProblem):
-        return sparse.solve(problem, stop)
     return relax(problem, stop, Local(EXACT), stiffnesses(problem, "rho_min"))

@@ -31,7 +31,6 @@ from palpo.physics.contact.solvers import (
     anderson,
     interior_point,
     sparse_admm,
-    sparse_anderson,
     sparse_interior_point,
 )
 from palpo.physics.contact.solvers.bearing_part import BearingPart
@@ -99,7 +98,7 @@ def solve(problem: AnyProblem, stop: Stop) -> ContactResult:
 def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> ContactResult:
     """Sweeps and an interior point; then a small problem goes on dense, a large one with sweeps and
     alternations in turns, each from the best force so far."""
-    sweeps = sparse_anderson.Sweeps(problem, stop.tolerance)
+    sweeps = anderson.Sweeps(problem, stop.tolerance, anderson.FEW)
     best, least, done, reason = sweeps.a.best.copy(), sweeps.least, 0, "iterations"
     turns, length = iter((_sparse_sweeps, _sparse_interior)), SPARSE_SWEEPS
     before = math.inf
@@ -132,7 +131,7 @@ def _solve_sparse(problem: SparseProblem, stop: Stop, started: float) -> Contact
 
 
 def _sparse_sweeps(
-    problem: SparseProblem, part: Stop, sweeps: sparse_anderson.Sweeps, length: int
+    problem: SparseProblem, part: Stop, sweeps: anderson.Sweeps, length: int
 ) -> tuple[int, Array]:
     """Sweeps on from where they were left, or from a better force that another solver has found since."""
     if problem.warm is not None and relative_residual(problem, problem.warm) < sweeps.least:
@@ -143,7 +142,7 @@ def _sparse_sweeps(
 
 
 def _sparse_interior(
-    problem: SparseProblem, part: Stop, sweeps: sparse_anderson.Sweeps, length: int
+    problem: SparseProblem, part: Stop, sweeps: anderson.Sweeps, length: int
 ) -> tuple[int, Array]:
     found = sparse_interior_point.solve(
         problem, replace(part, max_iterations=min(INTERIOR, part.max_iterations))
@@ -152,7 +151,7 @@ def _sparse_interior(
 
 
 def _sparse_alternations(
-    problem: SparseProblem, part: Stop, sweeps: sparse_anderson.Sweeps, length: int
+    problem: SparseProblem, part: Stop, sweeps: anderson.Sweeps, length: int
 ) -> tuple[int, Array]:
     most = min(length // SPARSE_SHARE, part.max_iterations)
     found = sparse_admm.solve(problem, replace(part, max_iterations=most))

@@ -5,6 +5,9 @@ from palpo.physics.numerics.kernels import kernel, reordering_kernel
 STIFFEST = 1e-8
 """Least compliance of a contact over the mean of all: what yields less is scaled as if it yielded so much."""
 
+REGULARISATION = 1e-10
+"""Share added to |df_j|^2 in the normal equations: differences may nearly depend on each other."""
+
 
 @reordering_kernel
 def dot(x, y):
@@ -28,3 +31,25 @@ def mean_compliances(w, out):
             out[k] = max(out[k], STIFFEST * mean)
         else:  # what nothing moves bears nothing, in any unit
             out[k] = mean if mean > 0.0 else 1.0
+
+
+@kernel
+def least_squares(squares, factor, y, m):
+    """y[:m] = (squares + regularisation)^-1 y[:m] by Cholesky."""
+    for i in range(m):
+        for j in range(i + 1):
+            s = squares[i, j]
+            for k in range(j):
+                s -= factor[i, k] * factor[j, k]
+            if i > j:
+                factor[i, j] = s / factor[j, j]
+            else:
+                least = REGULARISATION * squares[i, i]
+                factor[i, i] = (max(s, 0.0) + least) ** 0.5 if least > 0.0 else 1.0
+        for k in range(i):
+            y[i] -= factor[i, k] * y[k]
+        y[i] /= factor[i, i]
+    for i in range(m - 1, -1, -1):
+        y[i] /= factor[i, i]
+        for k in range(i):
+            y[k] -= factor[i, k] * y[i]

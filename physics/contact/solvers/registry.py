@@ -165,13 +165,13 @@ register(
         "anderson",
         "Gauss-Seidel, extrapolated from its last sweeps (Anderson 1965)",
         f"{_HERE}.anderson:solve",
-        sparse=f"{_HERE}.sparse_anderson:solve",
+        sparse=f"{_HERE}.anderson:solve",
     ),
     Solver(
         "gauss-seidel",
         "block Gauss-Seidel, exact local law",
         f"{_HERE}.gauss_seidel:solve",
-        sparse=f"{_HERE}.sparse:solve",
+        sparse=f"{_HERE}.gauss_seidel:solve",
     ),
     Solver(
         "maximal-dissipation",

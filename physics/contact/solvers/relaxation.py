@@ -12,11 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
-from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, relative_residual, runaway
-from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.residual import (
+    diagonal_only,
+    judge,
+    relative_natural_map,
+    relative_residual,
+    runaway,
+)
+from palpo.physics.contact.solvers.block import open_block
 from palpo.physics.contact.solvers.formulations import slip_first, stick_first
 from palpo.physics.contact.solvers.newton import newton_contact
+from palpo.physics.contact.solvers.operator import close_block, entries, operator, own_entries, set_offset
 from palpo.physics.contact.solvers.uzawa import ONCE, uzawa_contact
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -96,10 +103,10 @@ def _visit(local, block, free, mu, rho_n, rho_t, own, work):
 def relax_sweeps(w, b, mu, rho, local, outer, sweeps, r, u, best, least, work):
     """Up to `sweeps` sweeps on r (3 n,). Returns (why it ended, sweeps done, least residual so far).
 
-    w (3 n, 3 n), b and u = W r + b (3 n,), mu (n,), rho (n, 2); work (15, 3). best (3 n,) is the force of the
-    least residual. DIVERGED where |r| passes the bound, and r is of no use then.
+    w (3 n, 3 n) or block rows, b and u = W r + b (3 n,), mu (n,), rho (n, 2); work (15, 3). best (3 n,) is
+    the force of the least residual. DIVERGED where |r| passes the bound, and r is of no use then.
     """
-    n = mu.shape[0]
+    n, held = mu.shape[0], own_entries(w)
     last = 3 * n
     own, free = work[0], work[1]
     set_offset(w, b, r, u, 0, last)
@@ -107,7 +114,7 @@ def relax_sweeps(w, b, mu, rho, local, outer, sweeps, r, u, best, least, work):
         change, moved, size = 0.0, 0.0, 0.0
         for k in range(n):
             i = 3 * k
-            block = w[i : i + 3, i : i + 3]
+            block = held[i : i + 3, i : i + 3]
             open_block(block, r, u, i, own, free)
             _visit(local, block, free, mu[k], rho[k, 0], rho[k, 1], own, work)
             for c in range(3):
@@ -124,11 +131,11 @@ def relax_sweeps(w, b, mu, rho, local, outer, sweeps, r, u, best, least, work):
         elif outer.stop == PHYSICAL:
             still = still or moved <= outer.limit * outer.limit
         if still or change <= (NEAR * outer.tolerance) ** 2 * size or sweep % OFTEN == OFTEN - 1:
-            error = relative_natural_map(w, b, mu, r, u, 0, n, work[2:])[0]
+            error = relative_natural_map(held, b, mu, r, u, 0, n, work[2:])[0]
             if error <= outer.tolerance and outer.stop == RESIDUAL:
                 # u has gathered roundings: judge by a fresh one
                 set_offset(w, b, r, u, 0, last)
-                error = relative_natural_map(w, b, mu, r, u, 0, n, work[2:])[0]
+                error = relative_natural_map(held, b, mu, r, u, 0, n, work[2:])[0]
                 if error <= outer.tolerance:
                     return CONVERGED, sweep + 1, error
             if error < least:
@@ -164,19 +171,19 @@ def least_stiffness(w):
     return 1.0 / most if most > 0.0 else 1.0
 
 
-def stiffnesses(problem: ContactProblem, rho: str | float, factor: float = 1.0) -> NDArray[np.float64]:
+def stiffnesses(problem: AnyProblem, rho: str | float, factor: float = 1.0) -> NDArray[np.float64]:
     """rho_n and rho_t of each contact [N/m], shape (n, 2), times `factor`.
 
     "rho_min": min 1 / W_ii over all rows (3.1); "rho_alpha": 1 / W_nn and lmin / lmax^2 of W_tt (3.2), the
     two eigenvalues of its symmetric part, lmin taken no smaller than SLENDER lmax; a number is imposed.
     """
     n = problem.n_contacts
-    least = least_stiffness(problem.w)
+    least = least_stiffness(diagonal_only(problem.w))
     if rho != "rho_alpha":
         return np.full((n, 2), factor * (least if rho == "rho_min" else float(rho)))
     i = 3 * np.arange(n)
-    w_nn, w_11, w_22 = problem.w[i, i], problem.w[i + 1, i + 1], problem.w[i + 2, i + 2]
-    half, spread = 0.5 * (w_11 + w_22), np.hypot(0.5 * (w_11 - w_22), problem.w[i + 1, i + 2])
+    w_nn, w_11, w_22 = problem.w.diagonal().reshape(n, 3).T
+    half, spread = 0.5 * (w_11 + w_22), np.hypot(0.5 * (w_11 - w_22), np.asarray(problem.w[i + 1, i + 2]))
     l_max = half + spread
     l_min = np.maximum(half - spread, SLENDER * l_max)
     out = np.full((n, 2), least)
@@ -186,7 +193,7 @@ def stiffnesses(problem: ContactProblem, rho: str | float, factor: float = 1.0) 
 
 
 def relax(
-    problem: ContactProblem,
+    problem: AnyProblem,
     stop: Stop,
     local: Local,
     rho: NDArray[np.float64],
@@ -201,13 +208,13 @@ def relax(
     residual is above the tolerance.
     """
     started = perf_counter()
-    w, b, mu = np.ascontiguousarray(problem.w), problem.b, problem.mu
+    w, b, mu = operator(problem), problem.b, problem.mu
     n, r = problem.n_contacts, starting_force(problem)
     u, best, work = np.zeros(3 * n), r.copy(), np.zeros((15, 3))
     ends = Outer(outer, limit, stop.tolerance, runaway(problem))
     chunk = stop.max_iterations
     if math.isfinite(stop.seconds):
-        chunk = OFTEN * max(1, int(CHUNK / (OFTEN * (9 * n * n + 1))))
+        chunk = OFTEN * max(1, int(CHUNK / (OFTEN * (entries(problem) + 1))))
     code, done, least = CONTINUE, 0, math.inf
     reason: Reason = "iterations"
     while code == CONTINUE and done < stop.max_iterations:
