@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Haply(Device):
     """The process is started when the device is asked for, and not before."""
 
-    word, argument = "haply", "ws://HOST:PORT"
+    word, argument = "haply", "ID@ws://HOST:PORT"
     about = "an Inverse3, with a VerseGrip or without, through Haply's service on this machine, or another"
     label = "Haply Inverse3"
     question = found_by("haply")
@@ -42,16 +42,19 @@ class Haply(Device):
             raise HapticsError(
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
             )
-        self.address = argument or SERVICE
+        self.id, _, address = argument.rpartition("@")
+        if "://" not in address:
+            self.id, address = argument, ""
+        self.address = address or SERVICE
 
     @property
     def title(self) -> str:
-        return "Haply Inverse3"
+        return f"Haply Inverse3 {self.id}".strip()
 
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         from palpo.haptics.backends.haply import HaplyDevice
 
-        self._opened = stack.enter_context(HaplyDevice(self.address, lambda: self.given_up))
+        self._opened = stack.enter_context(HaplyDevice(self.address, lambda: self.given_up, self.id))
         return self._opened.spec()
 
     def make(self, spec: BaseScene, held: NDArray[np.float64]) -> tuple[VirtualDevice, Ahead]:

@@ -147,17 +147,17 @@ def haply_write(tick):
 class HaplyDevice:
     """The process, its memory, and the device behind it; a context manager that ends them.
 
-    given_up says that nobody waits any more. Raises HapticsError, in one sentence, where there is no service,
-    no device, or no websockets.
+    wanted: its id, empty for the first. given_up says that nobody waits any more. Raises HapticsError, in one
+    sentence, where there is no service, no such device, or no websockets.
     """
 
-    def __init__(self, address: str = SERVICE, given_up: Callable[[], bool] = bool) -> None:
+    def __init__(self, address: str = SERVICE, given_up: Callable[[], bool] = bool, wanted: str = "") -> None:
         with tempfile.NamedTemporaryFile(prefix="palpo-haply-", delete=False) as file:
             file.truncate(SIZE)
         self._file = Path(file.name)
         self.shared = haply_bridge.shared_views(self._file)
         haply_bridge.begin(self.shared)
-        command = [sys.executable, "-m", haply_bridge.__name__, str(self._file), address]
+        command = [sys.executable, "-m", haply_bridge.__name__, str(self._file), address, wanted]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE)
         try:
             self._wait(given_up)

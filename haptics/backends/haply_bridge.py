@@ -163,18 +163,21 @@ def _buttons(state: GripState) -> int:
     return sum(1 << k for k, name in enumerate(sorted(state.buttons)) if state.buttons[name])
 
 
-def decode(text: str | bytes) -> tuple[str, list[float]] | None:
-    """(the device's id, POSE numbers in the servo's axes) of a message of the service; None: no device.
+def decode(text: str | bytes, wanted: str = "") -> tuple[str, list[float]] | None:
+    """(the device's id, POSE numbers in the servo's axes) of a message of the service; None: no such device.
 
-    Without a grip it is upright. Raises ValidationError for anything that is no `Message`.
+    wanted: its id, empty for the first. Of several grips each arm has that of its place. Without a grip
+    it is upright. Raises ValidationError for anything that is no `Message`.
     """
     message = Message.model_validate_json(text)
-    if not message.inverse3:
+    ids = [arm.device_id for arm in message.inverse3]
+    if not ids or (wanted and wanted not in ids):
         return None
-    arm = message.inverse3[0]
+    place = ids.index(wanted) if wanted else 0
+    arm = message.inverse3[place]
     at, speed = arm.state.cursor_position, arm.state.cursor_velocity or Vector(x=0.0, y=0.0, z=0.0)
     grips = message.wireless_verse_grip + message.verse_grip
-    grip = grips[0].state if grips else GripState()
+    grip = grips[place].state if place < len(grips) else GripState()
     q = grip.orientation or Turn(w=1.0, x=0.0, y=0.0, z=0.0)
     pose = [at.x, at.z, -at.y, speed.x, speed.z, -speed.y, q.w, q.x, q.z, -q.y, float(_buttons(grip)), 1.0]
     return arm.device_id, pose
@@ -188,12 +191,12 @@ def encode(device: str, force: NDArray[np.float64]) -> str:
     )
 
 
-def _turns(connection: Any, shared: Shared, over: threading.Event) -> str:
+def _turns(connection: Any, shared: Shared, over: threading.Event, wanted: str) -> str:
     """A state and a force in turn; why it ended."""
     count, heard, device, fitted = -1.0, time.monotonic(), "", time.monotonic()
     while not over.is_set():
         try:
-            told = decode(connection.recv(timeout=PATIENCE, decode=False))
+            told = decode(connection.recv(timeout=PATIENCE, decode=False), wanted)
         except TimeoutError:
             return f"the service has not answered for {PATIENCE:g} s"
         except ValidationError as error:
@@ -202,7 +205,7 @@ def _turns(connection: Any, shared: Shared, over: threading.Event) -> str:
                 return f"the service has said nothing that fits for {PATIENCE:g} s ({_misfit(error)})"
         else:
             if told is None:
-                return "no Inverse3; check its power and cable, and Haply Hub"
+                return f"no Inverse3{wanted and f' {wanted}'}; check its power and cable, and Haply Hub"
             device, shared.poses[writer_slot(shared.pose_control)] = told
             publish(shared.pose_control)
             fitted = time.monotonic()
@@ -224,7 +227,7 @@ def _misfit(error: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc'])) or 'message'}: {first['msg']}"[:120]
 
 
-def bridge(address: str, shared: Shared, over: threading.Event) -> None:
+def bridge(address: str, shared: Shared, over: threading.Event, wanted: str = "") -> None:
     """Connect, and go on until `over` is set or the device is lost; leaves why in the memory."""
     try:
         from websockets.exceptions import WebSocketException
@@ -234,15 +237,15 @@ def bridge(address: str, shared: Shared, over: threading.Event) -> None:
         return
     try:
         with connect(address, open_timeout=PATIENCE, close_timeout=0.1, max_size=1 << 20) as connection:
-            words = _turns(connection, shared, over)
+            words = _turns(connection, shared, over, wanted)
     except (OSError, WebSocketException) as error:
         words = f"Haply's service at {address} was lost, or is not there ({' '.join(str(error).split())})"
     say(shared, words, OVER)
 
 
 def main() -> None:
-    """Arguments: the shared file, and the service's address; ends with its standard input."""
-    path, address = sys.argv[1:3]
+    """Arguments: the shared file, the service's address, the device's id or nothing; ends with its input."""
+    path, address, wanted = sys.argv[1:4]
     over = threading.Event()
 
     def watch() -> None:
@@ -252,7 +255,7 @@ def main() -> None:
         over.set()
 
     threading.Thread(target=watch, daemon=True).start()
-    bridge(address, shared_views(Path(path)), over)
+    bridge(address, shared_views(Path(path)), over, wanted)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,12 @@ import pytest
 from pydantic import ValidationError
 
 from palpo.app.cli.progress import Silent
+from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
 from palpo.haptics.backends import haply_bridge
-from palpo.haptics.backends.haply_bridge import decode, encode
+from palpo.haptics.backends.haply_bridge import SERVICE, decode, encode
 from palpo.haptics.control import request_pause, tick_count
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
@@ -52,9 +53,11 @@ class Service:
     The hand presses from 1 mm before a wall at x = 0 to 5 mm into it, and stays.
     """
 
-    def __init__(self):
+    def __init__(self, arms=("04BA",)):
+        self.arms = arms
         server = pytest.importorskip("websockets.sync.server", reason="needs palpo[haply]")
-        self.forces, self.silent, self.gone, self.empty, self.misfits = [], False, False, False, []
+        self.forces = {arm: [] for arm in arms}
+        self.silent, self.gone, self.empty, self.misfits = False, False, False, []
         self.server = server.serve(self.speak, "127.0.0.1", 0)
         self.address = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
@@ -79,12 +82,14 @@ class Service:
             while not self.gone:
                 while self.silent:
                     time.sleep(0.01)
-                message = json.dumps({"inverse3": []} if self.empty else state_of([self.x(), 0, 0]))
+                arms = [
+                    arm for one in self.arms for arm in state_of([self.x(), 0, 0], device=one)["inverse3"]
+                ]
+                message = json.dumps({"inverse3": [] if self.empty else arms})
                 connection.send(self.misfits.pop() if self.misfits else message, text=True)
                 for device in json.loads(connection.recv()).get("inverse3", ()):
-                    assert device["device_id"] == "04BA"
                     values = device["commands"]["set_cursor_force"]["values"]
-                    self.forces.append([values[axis] for axis in "xyz"])
+                    self.forces[device["device_id"]].append([values[axis] for axis in "xyz"])
                 time.sleep(1e-3)
         except ConnectionClosed:
             return
@@ -120,6 +125,31 @@ def test_right_away_and_up_are_the_servo_s_x_minus_z_and_y():
     assert device == "04BA"
     assert pose[:6] == pytest.approx([0.01, 0.03, -0.02, 0.1, 0.3, -0.2])
     assert pose[6:] == [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+
+
+def test_of_several_arms_the_one_of_the_wanted_id_is_heard_with_the_grip_in_its_place():
+    first, second = (state_of([x, 0, 0], [w, 0, 0, z], device=one)
+                     for x, w, z, one in ((0.01, 1, 0, "04BA"), (0.02, 0, 1, "07CD")))  # fmt: skip
+    both = {name: first[name] + second[name] for name in first}
+    for wanted, (x, w) in {"04BA": (0.01, 1.0), "": (0.01, 1.0), "07CD": (0.02, 0.0)}.items():
+        device, pose = decode(json.dumps(both), wanted)
+        assert device == (wanted or "04BA") and (pose[0], pose[6]) == (x, w)
+    assert decode(json.dumps(both), "0000") is None
+
+
+def test_two_arms_of_one_service_are_open_side_by_side_and_another_is_not_there():
+    from palpo.haptics.backends.haply import HaplyDevice
+
+    with Service(("04BA", "07CD")) as two, HaplyDevice(two.address, wanted="07CD") as second:
+        with HaplyDevice(two.address, wanted="04BA") as first:
+            assert (first.title, second.title) == ("Inverse3 04BA", "Inverse3 07CD")
+        with pytest.raises(HapticsError, match="no Inverse3 0000; check its power"):
+            HaplyDevice(two.address, wanted="0000")
+    ways = {"haply:07CD": ("07CD", SERVICE), "haply:ws://x:1": ("", "ws://x:1"),
+            "haply:07CD@ws://x:1": ("07CD", "ws://x:1")}  # fmt: skip
+    for word, (wanted, address) in ways.items():
+        device = choose(Options("probe", device=word))
+        assert (device.id, device.address) == (wanted, address)
 
 
 @pytest.mark.parametrize("axis", np.eye(3))
@@ -239,7 +269,7 @@ def test_the_device_gets_the_forces_of_the_lock_step_servo_beside_a_busy_python_
     assert drain_rows(reference)[:, SENT] == pytest.approx(sent, abs=1e-14)
     assert sent[:, 0].min() == pytest.approx(-1.5, abs=1e-9)
     # what the service was told is what the servo sent, or nothing
-    told = np.array(service.forces) @ AXES.T
+    told = np.array(service.forces["04BA"]) @ AXES.T
     known = {tuple(np.round(force, 12)) for force in np.vstack([sent, np.zeros((1, 3))])}
     assert {tuple(np.round(force, 12) + 0.0) for force in told} <= known
     assert not told[-1].any(), "it is left without force"
@@ -311,10 +341,10 @@ def test_a_servo_that_stands_still_leaves_no_force_at_the_service(service):
             wait(wall.servo, 600)
             request_pause(wall.servo, True)
             time.sleep(0.5)
-            assert not np.any(service.forces[-1])
-        count = len(service.forces)
+            assert not np.any(service.forces["04BA"][-1])
+        count = len(service.forces["04BA"])
         time.sleep(0.5)
-        assert len(service.forces) > count and not np.any(service.forces[-1])
+        assert len(service.forces["04BA"]) > count and not np.any(service.forces["04BA"][-1])
     assert tick_count(wall.servo) > 600
 
 

@@ -115,7 +115,7 @@ def test_a_force_that_one_device_switches_off_is_off_for_both_and_comes_back(sig
         done = run(options)
         assert done.status == FINISHED, done.result["exit_reason"]
         assert done.result["device"] == "Force Dimension and Haply Inverse3"
-        assert len(service.forces) > 100
+        assert len(service.forces["04BA"]) > 100
 
 
 def lent(scene, hid):
