@@ -24,7 +24,7 @@ from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.recording import read_recording
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import make_servo
-from palpo.physics.systems.multirate.callback import high_rate_tick, tick_data
+from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.systems.multirate.lock_step import LockStep
 
 SCENE = "probe"
@@ -107,13 +107,11 @@ def _first(one: Rows, other: Rows, columns: slice) -> int:
 def _run(kind: str, feedback: str, path: Rows, before: Before | None = None) -> Rows:
     """The servo's rows of a stylus led along path without a hand; `before` precedes each slow step."""
     lock = LockStep(build_scene(load_scene(SCENE, [f"tool.feedback={feedback}"])), kind)
-    data = tick_data(lock.high)
+    data = tick_data(lock.servo)
     # neither a clamp nor a limit of the rate may hide or spread a change
     limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, hand_speed=np.inf)
     stylus = make_virtual_device(path)
-    servo = make_servo(
-        high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=512
-    )
+    servo = make_servo(servo_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=512)
     if before is not None:
         lock.starting = partial(before, lock)
     try:

@@ -16,8 +16,8 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.mujoco_block import MujocoBlock, mujoco
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
 from palpo.config.load import parse_scene
+from palpo.physics.engine.servo import run_ticks
 from palpo.physics.exchange.port import OK
-from palpo.physics.systems.multirate.high_rate import run_ticks
 from palpo.physics.systems.multirate.literal import Paper
 from palpo.physics.systems.multirate.lock_step import LockStep
 

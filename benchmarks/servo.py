@@ -16,7 +16,7 @@ from palpo.benchmarks.timing import (
     within,
 )
 from palpo.config.load import load_scene
-from palpo.physics.systems.multirate.high_rate import run_ticks
+from palpo.physics.engine.servo import run_ticks
 from palpo.physics.systems.multirate.lock_step import LockStep
 
 SETTLE = 600

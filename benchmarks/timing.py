@@ -7,23 +7,18 @@ from numpy.typing import NDArray
 
 from palpo.app.report.outcome import distribution
 from palpo.haptics.clock import make_scratch, now_ns
+from palpo.physics.contract.links import BOOK, FRAME, TELL
+from palpo.physics.contract.stages import DONE
+from palpo.physics.engine.equilibrium import equilibrium
+from palpo.physics.engine.rows import free_motion
+from palpo.physics.engine.servo import aim, ask_links, feedback, lead_hands, tick
+from palpo.physics.engine.tick import begin, close, find
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.systems.multirate.high_rate import (
-    feedback,
-    h1_pose,
-    h2_free_motion,
-    h3_violation,
-    h4_h5_solve,
-    h6_correct,
-    take_frame,
-    tick,
-)
-from palpo.physics.systems.multirate.state_report import publish_state
 
 STAGES = (
-    "H1 pose", "take frame", "H2 free motion", "H3 violation", "H4-H5 compliance and solve", "H6 correct",
+    "aim", "take frames", "free motion", "find", "violation", "compliance and solve", "end", "feedback",
     "publish",
 )  # fmt: skip
 
@@ -49,25 +44,34 @@ def time_ticks(s, ns, scratch):
 
 @kernel
 def time_stages(s, ns, scratch):
-    """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well."""
+    """Ticks with a clock after each stage, times [ns] into ns (ticks, len(STAGES)); how many were well.
+
+    The same functions as in the engine's tick and step, of one step a tick and one round of detection.
+    """
+    e = s.engine
     for i in range(ns.shape[0]):
         at, now = ns[i], now_ns(scratch)
-        well = h1_pose(s) == OK
+        aim(s)
+        lead_hands(s, True)
         now = lap(at, 0, now, scratch)
-        well = well and take_frame(s) == OK
+        well = ask_links(s, FRAME) == DONE
         now = lap(at, 1, now, scratch)
-        well = well and h2_free_motion(s) == OK
+        well = well and begin(e) == DONE
         now = lap(at, 2, now, scratch)
-        well = well and h3_violation(s) == OK
+        well = well and find(e) == DONE
         now = lap(at, 3, now, scratch)
-        well = well and h4_h5_solve(s) == OK
+        well = well and free_motion(e) == DONE
         now = lap(at, 4, now, scratch)
-        well = well and h6_correct(s) == OK
+        well = well and equilibrium(e) == DONE
         now = lap(at, 5, now, scratch)
-        if not well or feedback(s) != OK:
+        well = well and close(e) == DONE and ask_links(s, BOOK) == DONE
+        now = lap(at, 6, now, scratch)
+        if not well or feedback(s) != DONE:
             return i
-        publish_state(s)
-        lap(at, 6, now, scratch)
+        now = lap(at, 7, now, scratch)
+        s.ticks[0].done += 1
+        ask_links(s, TELL)
+        lap(at, 8, now, scratch)
     return ns.shape[0]
 
 

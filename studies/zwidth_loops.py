@@ -18,7 +18,7 @@ from palpo.haptics.drivers import servo_run
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import make_servo
-from palpo.physics.systems.multirate.callback import high_rate_tick, tick_data
+from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.studies.sampled_wall import IdealDevice
 
@@ -105,11 +105,11 @@ class ClosedLoop:
         stylus.velocity[1] = -strike
         hold = [f"tool.hold.stiffness={stiffness}", f"tool.hold.damping={damping}"]
         lock = LockStep(build_scene(parse_scene(SCENE, "wall", [*hold, f"tool.feedback={self.feedback}"])))
-        data = tick_data(lock.high)
+        data = tick_data(lock.servo)
         # no limit may hide what the loop does
         limits = make_limits(1e9, max_rate=1e15, fades=AT_ONCE, hand_speed=np.inf)
         servo = make_servo(
-            high_rate_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=8192
+            servo_tick.address, data.address, lock.high.port, stylus, limits, ring_capacity=8192
         )
         try:
             lock.advance(self.ticks, lambda n: servo_run(servo, n))

@@ -5,6 +5,7 @@
 A panel, a slow loop, a picture: each is a link, which knows what it brings and what it takes, and the bodies,
 detectors and holds that this is of. It is compiled and cached alone. Its stages:
 
+    OVERDUE   LATE where a frame is overdue by far, so that the scene's time has to stand still
     SETTINGS  what an operator has changed comes into force
     FRAME     the newest frame comes into force; the hands know by now where they want to be
     BOOK      after each step: what is added up over steps
@@ -21,8 +22,11 @@ from numba.extending import intrinsic
 from palpo.physics.exchange.handle import HandleType
 from palpo.physics.numerics.kernels import callback
 
-SETTINGS, FRAME, BOOK, TELL = range(4)
+OVERDUE, SETTINGS, FRAME, BOOK, TELL = range(5)
 """Stages."""
+
+LATE = 4
+"""What OVERDUE returns beside the answers of palpo.physics.contract.stages."""
 
 
 def link(smallest: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -1,5 +1,6 @@
 """One tick of the servo, of any scene.
 
+    wait        while a frame is overdue by far, the scene's time stands still (exchange.patience)
     settings    what an operator has changed
     aim         each device's pose becomes what its hand wants
     adopt       the newest frames of slow loops
@@ -21,19 +22,20 @@ from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.physics.compliance.fixed import FIXED, make_fixed
-from palpo.physics.contract.links import BOOK, FRAME, SETTINGS, TELL, call_link
+from palpo.physics.contract.links import BOOK, FRAME, LATE, OVERDUE, SETTINGS, TELL, call_link
 from palpo.physics.contract.stages import DONE, make_hand
 from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.grip import Grip, add_felt, felt_by, lead, make_grip, pose, tell_device
 from palpo.physics.engine.table import Engine
 from palpo.physics.engine.tick import step
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for, handle_like, of_process
+from palpo.physics.exchange.patience import none_in_force, wait
 from palpo.physics.exchange.port import CONTACTS_LOST, FELT_BITS, NOT_FINITE, OK, Port, end_tick, make_port
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import callback, inlined, kernel
 
-TICKS = np.dtype([("done", np.int64), ("steps", np.int64)])
-"""Ticks done; steps of the engine in a tick."""
+TICKS = np.dtype([("done", np.int64), ("steps", np.int64), ("calls", np.int64)])
+"""Ticks done; steps of the engine in a tick; calls, those in which the scene waited included."""
 
 
 @of_process("grips", "link", "link_state")
@@ -42,6 +44,7 @@ class TickState(NamedTuple):
 
     port: Port  # of the first hand's device; its status is the scene's
     ticks: NDArray[np.void]  # (1,) of TICKS
+    in_force: NDArray[np.void]  # (k,) of palpo.physics.exchange.patience.IN_FORCE, one for each low loop
     engine: Engine
     grip: Grip
     grips: NDArray[np.int64]  # (g,) addresses
@@ -59,13 +62,21 @@ def make_ticks(steps: int = 1) -> NDArray[np.void]:
 
 
 def make_servo(
-    engine: Engine, grips: Sequence[Grip], links: Sequence[Bound] = (), ticks: NDArray[np.void] | None = None
+    engine: Engine,
+    grips: Sequence[Grip],
+    links: Sequence[Bound] = (),
+    ticks: NDArray[np.void] | None = None,
+    in_force: NDArray[np.void] | None = None,
 ) -> TickState:
-    """The state of an engine's ticks; ticks: `make_ticks`, if links know it already."""
+    """The state of an engine's ticks.
+
+    ticks: `make_ticks`, in_force: `none_in_force` of all low loops, if links know them already.
+    """
     kept = [Handle(grip) for grip in grips]
     servo = TickState(
         port=grips[0].port,
         ticks=make_ticks() if ticks is None else ticks,
+        in_force=none_in_force() if in_force is None else in_force,
         engine=engine,
         grip=grips[0],
         grips=np.array([handle.address for handle in kept], np.int64),
@@ -87,7 +98,7 @@ def _grip_of(s, g):
 
 
 @kernel
-def _ask_links(s, stage):
+def ask_links(s, stage):
     """A stage of all links; DONE, or NOT_FINITE."""
     for k in range(s.link.shape[0]):
         if call_link(s.link[k], stage, s.link_state[k], s.engine.step[0]) != DONE:
@@ -96,23 +107,52 @@ def _ask_links(s, stage):
 
 
 @kernel
-def _aim(s):
+def _age(s):
+    """Age [ticks] of the frame that is oldest by its loop's own measure, that one's stretch, and its wait."""
+    worst, stretch, waited = 0, 0, 0
+    for k in range(s.in_force.shape[0]):
+        one = s.in_force[k]
+        age = s.ticks[0].done - one.adopted_at
+        if k == 0 or age - one.stretch > worst - stretch:
+            worst, stretch = age, one.stretch
+        waited = max(waited, one.waited)
+    s.port.status[0].stretch = stretch
+    return worst + waited
+
+
+@kernel
+def _is_late(s):
+    """Whether any frame is overdue by far; each link counts that its own is."""
+    late = False
+    for k in range(s.link.shape[0]):
+        late = call_link(s.link[k], OVERDUE, s.link_state[k], s.engine.step[0]) == LATE or late
+    return late
+
+
+@kernel
+def aim(s):
     """Each device's pose becomes what its hand wants."""
     for g in range(s.grips.shape[0]):
         pose(_grip_of(s, g), s.ticks[0].done == 0, s.ticks[0].steps)
 
 
 @kernel
-def _steps(s):
+def lead_hands(s, last):
+    """The hands go on to the end of the next step."""
+    for g in range(s.grips.shape[0]):
+        lead(_grip_of(s, g), last)
+
+
+@kernel
+def steps(s):
     """The steps of a tick, and what each adds to what is told of it; DONE or NOT_FINITE."""
     e, status, info, n = s.engine, s.port.status[0], s.port.info[0], s.ticks[0].steps
     told, lost = e.solver.told[0], e.count[0].lost
     status.sweeps = status.flags = 0
     info.residual = 0.0
     for k in range(n):
-        for g in range(s.grips.shape[0]):
-            lead(_grip_of(s, g), k + 1 == n)
-        if step(e) != DONE or _ask_links(s, BOOK) != DONE:
+        lead_hands(s, k + 1 == n)
+        if step(e) != DONE or ask_links(s, BOOK) != DONE:
             return NOT_FINITE
         for g in range(s.grips.shape[0]):
             add_felt(_grip_of(s, g), n)
@@ -125,7 +165,7 @@ def _steps(s):
 
 
 @kernel
-def _feedback(s):
+def feedback(s):
     """What each hand felt, to its device, and the numbers that go with it; DONE or NOT_FINITE."""
     e, status, well, active = s.engine, s.port.status[0], True, 0
     first, found = e.joints.what.shape[0], e.contacts.count[0].found
@@ -142,15 +182,33 @@ def _feedback(s):
 @kernel
 def tick(s):
     """One tick. Returns OK or NOT_FINITE; forces and moments are on the hands' ports."""
-    if _ask_links(s, SETTINGS) != DONE:
-        return end_tick(s.port, NOT_FINITE, 0)
-    _aim(s)
-    if _ask_links(s, FRAME) != DONE or _steps(s) != DONE or _feedback(s) != DONE:
-        return end_tick(s.port, NOT_FINITE, 0)
+    s.ticks[0].calls += 1
+    if _is_late(s):
+        return wait(s.port, _age(s))
+    if not (_begin(s) and steps(s) == DONE and feedback(s) == DONE):
+        return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
+    age = _age(s)
     s.ticks[0].done += 1
-    if _ask_links(s, TELL) != DONE:
-        return end_tick(s.port, NOT_FINITE, 0)
-    return end_tick(s.port, OK, 0)
+    return end_tick(s.port, OK if ask_links(s, TELL) == DONE else NOT_FINITE, age)
+
+
+@kernel
+def _begin(s):
+    """What comes from outside: settings, poses, frames; False where one is not finite."""
+    if ask_links(s, SETTINGS) != DONE:
+        return False
+    aim(s)
+    return ask_links(s, FRAME) == DONE
+
+
+@kernel
+def run_ticks(s, n):
+    """n ticks in a row with the ports as they stand; the first status that is not OK."""
+    for _ in range(n):
+        status = tick(s)
+        if status != OK:
+            return status
+    return OK
 
 
 def _smallest() -> TickState:

@@ -26,6 +26,7 @@ from palpo.physics.contract.points import batch_of
 from palpo.physics.contract.stages import AIM, BEGIN, DONE, END, FEEL, NOT_FINITE, SHAPE, address_of
 from palpo.physics.engine.cavities import keep_air
 from palpo.physics.engine.equilibrium import equilibrium
+from palpo.physics.engine.frames import keep_yield, see_yield
 from palpo.physics.engine.rows import free_motion, place
 from palpo.physics.engine.table import ask_all, ask_held
 from palpo.physics.exchange.atomics import view_flat
@@ -135,6 +136,15 @@ def looks(e):
 
 
 @kernel
+def close(e):
+    """The step is made under the forces found, and what the hands feel; DONE or NOT_FINITE."""
+    if see_yield(e) != DONE or end(e) != DONE:
+        return NOT_FINITE
+    keep_yield(e)
+    return feel(e)
+
+
+@kernel
 def step(e):
     """One step; DONE or NOT_FINITE."""
     if begin(e) != DONE:
@@ -142,6 +152,4 @@ def step(e):
     while looks(e):
         if find(e) != DONE or free_motion(e) != DONE or equilibrium(e) != DONE:
             return NOT_FINITE
-    if end(e) != DONE:
-        return NOT_FINITE
-    return feel(e)
+    return close(e)

@@ -33,16 +33,18 @@ def patience_of(
 
 
 IN_FORCE = np.dtype(
-    [("frame", np.int64), ("adopted_at", np.int64), ("waited", np.int64), ("patience", np.int64)]
-)
-"""The frame that a servo goes on with: its id, 0 before the first; ticks done when it was adopted; calls that
-have waited for the next since; and how old it may become [ticks]."""
+    [("frame", np.int64), ("adopted_at", np.int64), ("waited", np.int64), ("patience", np.int64),
+     ("stretch", np.int64)]
+)  # fmt: skip
+"""The frame of a low loop that a servo goes on with: its id, 0 before the first; ticks done when it was
+adopted; calls that have waited for the next since; how old it may become [ticks]; and by how many ticks such
+frames come further apart than the scene asks."""
 
 
-def none_in_force(ratio: int) -> NDArray[Any]:
-    """(1,) of IN_FORCE before the first frame; ratio: ticks in a low period."""
-    in_force = np.zeros(1, IN_FORCE)
-    in_force["patience"] = PATIENCE_PERIODS * ratio
+def none_in_force(*ratios: int) -> NDArray[Any]:
+    """(k,) of IN_FORCE before the first frames of k low loops; ratios: ticks in a period of each."""
+    in_force = np.zeros(len(ratios), IN_FORCE)
+    in_force["patience"] = [PATIENCE_PERIODS * ratio for ratio in ratios]
     return in_force
 
 
@@ -50,7 +52,7 @@ def none_in_force(ratio: int) -> NDArray[Any]:
 def come_into_force(in_force, frame, told, now, port):
     """A fresh frame of that id, which told `patience_of`; one that told nothing leaves the patience."""
     in_force.frame, in_force.adopted_at, in_force.waited = frame, now, 0
-    port.status[0].stretch = told[1]
+    in_force.stretch = port.status[0].stretch = told[1]
     if told[0] > 0:
         in_force.patience = told[0]
 

@@ -107,7 +107,7 @@ def test_a_change_reaches_the_servo_with_the_next_frame_and_not_before():
     spec = load_scene("probe", TOUCHING)
     lock = LockStep(build_scene(spec), "krylov", "none")
     from palpo.app.systems.multirate.build import change_scene
-    from palpo.physics.systems.multirate.high_rate import run_ticks
+    from palpo.physics.engine.servo import run_ticks
 
     def ticks(n):
         run_ticks(lock.handle, n)

@@ -97,11 +97,11 @@ def test_only_whole_ticks_that_waited_are_told(monkeypatch):
     assert count == "0" and light.word != "waiting"
     # as it is found in the middle of a tick, and when a tick ends between two looks
     for torn in (1, -1):
-        rig.high.counts.calls[0] += torn
+        rig.high.ticks["calls"][0] += torn
         readings.look()
         count, light = told(0)
         assert count == "0" and light.word != "waiting"
-        rig.high.counts.calls[0] -= torn
+        rig.high.ticks["calls"][0] -= torn
     # nobody brings the next frame
     for _ in range(50 * rig.ratio):
         count, light = told(1)

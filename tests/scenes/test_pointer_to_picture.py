@@ -7,8 +7,8 @@ from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.config.load import load_scene
+from palpo.physics.engine.servo import run_ticks
 from palpo.physics.exchange.snapshot import COUNTERS
-from palpo.physics.systems.multirate.high_rate import run_ticks
 from palpo.physics.systems.multirate.lock_step import LockStep
 
 FRAMES, TICKS = 8, 33

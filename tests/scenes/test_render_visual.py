@@ -13,10 +13,10 @@ from palpo.app.visual.colours import COLOURED, SMALLEST_STRAIN, colour_range
 from palpo.config.load import load_scene
 from palpo.haptics.control import tick_count
 from palpo.haptics.drivers import servo_run
+from palpo.physics.engine.servo import run_ticks
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.snapshot import COUNTERS, NO_SCALAR, STRAIN
 from palpo.physics.reduction.slot_motion import slot_position
-from palpo.physics.systems.multirate.high_rate import run_ticks
 from palpo.physics.systems.multirate.lock_step import LockStep
 
 NOTHING = np.zeros(len(COUNTERS), np.int64)

@@ -30,7 +30,7 @@ from palpo.physics.exchange.handle import Handle, HandleType
 from palpo.physics.exchange.port import OK, Port, make_port
 from palpo.physics.systems.hapco import servo as hapco_servo
 from palpo.physics.systems.hapco import two_rates
-from palpo.physics.systems.multirate import callback
+from palpo.physics.systems.multirate import high_rate
 from palpo.physics.systems.snap import servo as snap_servo
 from palpo.physics.systems.suction import servo as suction_servo
 from palpo.studies import sampled_wall
@@ -135,7 +135,7 @@ def test_what_can_raise_shows_in_the_compiled_code():
 
 
 CALLBACKS = {
-    "multi-rate": callback.high_rate_tick,
+    "multi-rate link": high_rate.multirate_link,
     "hapco": hapco_servo.hapco_tick,
     "hapco at two rates": two_rates.multirate_tick,
     "servo": engine_servo.servo_tick,
@@ -241,7 +241,7 @@ def multirate() -> Ride:
         high.search.topology.body_radius[:] = np.nan
 
     return Ride(
-        callback.high_rate_tick.address, run.handle, high.port,
+        engine_servo.servo_tick.address, run.handle, high.port,
         start - np.linspace(0.0, 3e-3, 200)[:, None] * np.array([0.0, 1.0, 0.0]),
         {"state": rigid, "W": compliance, "b": gaps},
         lambda tick: run.advance(1, tick),

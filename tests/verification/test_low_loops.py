@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.engine.servo import run_ticks
 from palpo.physics.exchange.port import WAITING
-from palpo.physics.systems.multirate.high_rate import run_ticks
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.scene import Scene
 from tests.verification.small_scenes import proceed, resting, small_scene, straight
@@ -221,21 +221,21 @@ def test_a_loop_that_stalls_keeps_no_other_from_its_steps_and_the_scene_waits_wh
     stalled, other = run.clocks[late], run.clocks[1 - late]
     stalled._durations = cycle([2000 / stalled.ratio])
     high = run.high
-    frames = [int(link.adopted["frame"][0]) for link in run.side.links]
+    frames = [int(link.in_force["frame"][0]) for link in run.side.links]
     run.advance(150, lambda n: run_ticks(run.handle, n))
     # 200 ticks without a frame are borne with at any rate: until then the other loop keeps its own
-    made = int(run.side.links[1 - late].adopted["frame"][0]) - frames[1 - late]
+    made = int(run.side.links[1 - late].in_force["frame"][0]) - frames[1 - late]
     assert made >= 150 // other.ratio - 1
     assert not high.port.status["flags"][0] & WAITING
     run.advance(1000, lambda n: run_ticks(run.handle, n))
     assert high.port.status["flags"][0] & WAITING
-    tick, force, tool = int(high.counts.tick[0]), high.port.force.copy(), high.held.tool.x.copy()
+    tick, force, tool = int(high.engine.now[0]), high.port.force.copy(), high.held.tool.x.copy()
     run.advance(300, lambda n: run_ticks(run.handle, n))
-    assert int(high.counts.tick[0]) == tick, "the scene's time stands still"
+    assert int(high.engine.now[0]) == tick, "the scene's time stands still"
     np.testing.assert_array_equal(high.port.force, force)
     np.testing.assert_array_equal(high.held.tool.x, tool)
     run.advance(1500, lambda n: run_ticks(run.handle, n))
-    assert int(high.counts.tick[0]) > tick, "and goes on with the frame"
+    assert int(high.engine.now[0]) > tick, "and goes on with the frame"
     run.close()
 
 

@@ -20,10 +20,10 @@ from palpo.physics.bodies.low_body import LowBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.compliance.hold import Hold, make_hold
+from palpo.physics.engine.grip import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.systems.multirate.high_state import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, ToolPoints

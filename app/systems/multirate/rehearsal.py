@@ -22,7 +22,7 @@ PERIODS = 3
 def rehearse(name: str = REHEARSED, changes: Sequence[str] = ()) -> LockStep:
     """Three slow periods of a scene; what was run, its loops closed."""
     lock = LockStep(build_scene(load_scene(name, [FEW, *changes])), "krylov")
-    made = lock.high.counts.tick
+    made = lock.high.engine.now
 
     def count(n: int) -> None:
         made[0] += n

@@ -17,7 +17,7 @@ from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.compliance.hold import held_point
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.systems.multirate.callback import high_rate_tick, tick_data
+from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.low_rate import LowRate
 
@@ -40,7 +40,7 @@ class MultirateRig(PlainRig):
         self.ratio = self.low.loop.ratio
         for low in self.lock.lows:
             low.lock_step = not start.threads
-        self._data = tick_data(self.high)
+        self._data = tick_data(self.lock.servo)
         self.led = [
             make_servo(
                 0, 0, held.port, own.at(held.port.position.copy()), limits_of(hand, own.spec),
@@ -51,7 +51,7 @@ class MultirateRig(PlainRig):
         ]  # fmt: skip
         """The servos of the hands after the first."""
         self.servo: Servo = start.make_servo(
-            high_rate_tick.address,
+            servo_tick.address,
             self._data.address,
             self.high.port,
             self.held,
@@ -90,7 +90,7 @@ class MultirateRig(PlainRig):
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return int(self.high.counts.calls[0] - self.high.counts.tick[0])
+        return int(self.high.ticks["calls"][0] - self.high.engine.now[0])
 
     @property
     def turn(self) -> NDArray[np.float64]:

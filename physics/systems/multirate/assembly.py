@@ -21,19 +21,21 @@ from palpo.physics.compliance.scripted import SCRIPTED, make_scripted
 from palpo.physics.contract.stages import Batch, Body, Hand, make_batch, make_hand, make_problem
 from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
+from palpo.physics.engine.grip import Grip, make_grip
 from palpo.physics.engine.joints import SLIDE, Joint
 from palpo.physics.engine.pair_points import PairSearch, QueriedBodies, look_batch, make_pair_search
 from palpo.physics.engine.pairs import pair_detector
+from palpo.physics.engine.servo import make_ticks
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.constraint_frame import make_frame
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.model_log import make_model_log
-from palpo.physics.exchange.patience import PATIENCE_PERIODS
+from palpo.physics.exchange.patience import none_in_force
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
-from palpo.physics.systems.multirate.high_state import ADOPTED, Counts, Held, HighRate, Link
+from palpo.physics.systems.multirate.high_state import Held, HighRate, Link
 from palpo.physics.systems.multirate.quasistatic_tool import held_surface
 from palpo.physics.systems.multirate.scene import Loop, Numbers, Scene
 
@@ -75,9 +77,12 @@ class Placed:
 
 @dataclass(frozen=True, eq=False)
 class ServoSide:
-    """A scene's servo: the tick's state, what each low loop exchanges with it, and all that has addresses."""
+    """A scene's side of the servo: what each low loop exchanges with it, and all that has addresses."""
 
     high: HighRate
+    grips: tuple[Grip, ...]
+    in_force: NDArray[np.void]
+    """(k,) of palpo.physics.exchange.patience.IN_FORCE, of each low loop."""
     held: tuple[Held, ...]
     links: tuple[Link, ...]
     searches: tuple[PairSearch, ...]
@@ -86,13 +91,13 @@ class ServoSide:
     kept: tuple[Handle, ...]
 
 
-def make_servo_side(
+def make_side(
     scene: Scene,
     loops: Sequence[Loop] | None = None,
     log_ticks: int = LOG_TICKS,
     log_points: int = LOG_POINTS,
 ) -> ServoSide:
-    """A tick's state at tick 0, with the tool where it is and nothing to touch yet; with all its buffers.
+    """A scene at tick 0, with the tool where it is and nothing to touch yet; with all its buffers.
 
     loops: the low loops; one alone if not given.
     """
@@ -133,15 +138,16 @@ def make_servo_side(
     settings = engine.solver.settings
     settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
     settings["at_once"] = AT_ONCE if cavities is None else AT_ONCE_ON_AIR
+    in_force = none_in_force(*(loop.ratio for loop in loops))
     links = [
-        _link(scene, loop, modal, placed.index(body), built, loops)
-        for loop, modal, body in zip(loops, modals, behind, strict=True)
+        _link(scene, loop, modal, placed.index(body), built, loops)._replace(in_force=in_force[j : j + 1])
+        for j, (loop, modal, body) in enumerate(zip(loops, modals, behind, strict=True))
     ]
     held = [_held(scene, t, tool, built.batches[t], port) for t, tool in enumerate(tools)]
     handles, hands = [Handle(link) for link in links], [Handle(one) for one in held]
     high = HighRate(
         port=port,
-        counts=Counts(engine.now, *(np.zeros(1, np.int64) for _ in Counts._fields[1:])),
+        ticks=make_ticks(),
         held=held[TOOL],
         helds=np.array([hand.address for hand in hands], np.int64),
         engine=engine,
@@ -153,8 +159,10 @@ def make_servo_side(
         shown=_tool_state(scene, loops, modes=scene.capacity.modes),
         shown_control=make_control(),
     )
+    grips = [_grip(scene, t, one) for t, one in enumerate(held)]
     side = ServoSide(
-        high, tuple(held), tuple(links), searches, tuple(placed), built, (*hands, *handles, *looks)
+        high, tuple(grips), in_force, tuple(held), tuple(links), searches, tuple(placed), built,
+        (*hands, *handles, *looks),
     )  # fmt: skip
     # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
     weakref.finalize(engine.step, _forget, (side.placed, side.built.kept, side.kept, detectors))
@@ -174,14 +182,13 @@ def _tool_state(scene: Scene, loops: Sequence[Loop], modes: int, moving: bool = 
 
 def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops: Sequence[Loop]) -> Link:
     """What a low loop exchanges with the servo; its own bodies are no news to it, others' are."""
-    adopted = np.zeros(1, ADOPTED)
-    adopted["patience"] = PATIENCE_PERIODS * loop.ratio
     modes = scene.capacity.modes if len(loops) > 1 else 0
     models = make_model_log(MODEL_TICKS if _takes_states(scene) else 0, loop.capacity)
     state = _tool_state(scene, loops, modes, moving=True)
     return Link(
         modal.frame, modal.control, modal.log, models, state, make_control(),
-        np.array([body], np.int64), built.batches[body], modal.now, adopted, np.zeros(2, np.int64),
+        np.array([body], np.int64), built.batches[body], modal.now, none_in_force(loop.ratio),
+        np.zeros(2, np.int64),
     )  # fmt: skip
 
 
@@ -226,13 +233,17 @@ def _held(scene: Scene, t: int, tool: Placed, batch: Batch, port: Port) -> Held:
     if t > 0:
         own = make_port()._replace(status=port.status)
         own.position[:] = chain.hold.target
-    feedback = scene.numbers.feedback if t == 0 else scene.further[t - 1].feedback
     frame = 0 if t == 0 else scene.further[t - 1].frame
     assert tool.hand is not None
     return Held(
-        own, tool.hand, chain.hold, chain.now, batch, np.array([feedback], np.int64), chain,
-        np.array([frame], np.int64),
+        own, tool.hand, chain.hold, chain.now, batch, chain, np.array([frame], np.int64),
     )  # fmt: skip
+
+
+def _grip(scene: Scene, t: int, held: Held) -> Grip:
+    """How the hand holds tool t, whose hold knows how it is turned at rest."""
+    feedback = scene.numbers.feedback if t == 0 else scene.further[t - 1].feedback
+    return make_grip(held.port, held.hand, held.points, feedback=feedback)
 
 
 def _behind(scene: Scene, loop: Loop, modal: Modal, loops: int) -> Placed:

@@ -1,4 +1,4 @@
-"""Everything that the high-rate tick reads and writes, as one tuple of preallocated arrays.
+"""What the servo of a multi-rate scene has beside its tick, as one tuple of preallocated arrays.
 
 What is one number is an array of one, so that it can change behind a handle. Of what there may be several,
 a table has the addresses, and the first stands beside it, which has the layout of all.
@@ -23,25 +23,8 @@ from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.reduction.interface_model import InterfaceState
 
-CONSTRAINT_SUM, HOLD_REACTION = 0, 1
-"""What is fed back: the sum of constraint forces on the tool (003, IV-B) or the held frame's reaction."""
-
-ADOPTED = np.dtype(
-    [("frame", np.int64), ("tick", np.int64), ("patience", np.int64), ("stretch", np.int64)]
-)  # fmt: skip
-"""Id of the frame in use, 0 before the first; the tick at which it was adopted; the age at which it is
-overdue [ticks]; and by how many ticks frames come further apart than the scene asks."""
-
 TAKEN_ID, TAKEN_CALL = 0, 1
 """Entries of Link.taken: that id once more, written last; calls of the tick before the one that took it."""
-
-
-class Counts(NamedTuple):
-    """What the tick counts, each (1,)."""
-
-    tick: NDArray[np.int64]  # ticks done
-    calls: NDArray[np.int64]  # calls, those in which the scene waited included
-    waited: NDArray[np.int64]  # calls that waited for a frame that is due
 
 
 class Link(NamedTuple):
@@ -56,7 +39,7 @@ class Link(NamedTuple):
     body: NDArray[np.int64]  # (1,) the loop's bodies, one of the engine
     points: Batch  # theirs in joints and contacts
     interface: InterfaceState
-    adopted: NDArray[Any]  # (1,) of ADOPTED
+    in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     taken: NDArray[np.int64]  # (2,) what the loop is told of it
 
 
@@ -68,7 +51,6 @@ class Held(NamedTuple):
     hold: Hold
     tool: ChainState
     points: Batch  # the tool's points in joints and contacts
-    feedback: NDArray[np.int64]  # (1,) CONSTRAINT_SUM or HOLD_REACTION
     chain: Chain  # the tool as a body of the engine
     frame: NDArray[np.int64]  # (1,) number of its first frame among those of all tools
 
@@ -78,7 +60,7 @@ class HighRate(NamedTuple):
     """The state of one servo's side of a scene; the port is that of the first tool's hand."""
 
     port: Port
-    counts: Counts
+    ticks: NDArray[np.void]  # (1,) of palpo.physics.engine.servo.TICKS
     held: Held
     helds: NDArray[np.int64]  # (t,) addresses, one for each tool
     engine: Engine

@@ -5,10 +5,12 @@
 `Extrapolated`  literal.py     the same, with contact points carried on at their velocity of L7
 `Monolithic`    monolithic.py  the reference: every body at the servo's rate, detection at every tick
 
-The high-rate steps H1 to H6 are one tick for all of them, in high_rate.py.
+The servo is the same for all of them (high_rate.py).
 """
 
-from palpo.physics.systems.multirate.assembly import ServoSide, make_servo_side
+from palpo.physics.engine.servo import TickState
+from palpo.physics.systems.multirate.assembly import ServoSide
+from palpo.physics.systems.multirate.high_rate import make_servo
 from palpo.physics.systems.multirate.krylov import Krylov
 from palpo.physics.systems.multirate.literal import Extrapolated, Paper
 from palpo.physics.systems.multirate.low_rate import LowRate
@@ -22,12 +24,12 @@ READY_SHARE = 0.4
 publication; in threads it is the time that the algebra of `Krylov.finish` takes."""
 
 
-def make_low_rates(kind: str, scene: Scene) -> tuple[ServoSide, list[LowRate]]:
-    """A scene's servo and its low loops, of an interface kind, one of KINDS; the quickest loop first."""
+def make_low_rates(kind: str, scene: Scene) -> tuple[TickState, ServoSide, list[LowRate]]:
+    """A scene's servo, its side of the exchange, and its low loops of one of KINDS, the quickest first."""
     loops = scene.loops(KINDS[kind].apart)
-    side = make_servo_side(scene, loops)
+    servo, side = make_servo(scene, loops)
     lows = [KINDS[kind](scene, side.high, link, loops, i) for i, link in enumerate(side.links)]
     for low in lows:
         low.others = [other for other in lows if other is not low]
         low.drawn.wanted = len(lows) > 1
-    return side, lows
+    return servo, side, lows

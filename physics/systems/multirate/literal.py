@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.topology import TOOL
+from palpo.physics.engine.servo import TickState, tick
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import publish, reader_slot
 from palpo.physics.exchange.constraint_frame import (
@@ -23,9 +24,9 @@ from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.numerics.math3 import rotate_by
 from palpo.physics.systems.multirate.assembly import TOOL as STIFF
-from palpo.physics.systems.multirate.assembly import ServoSide, make_servo_side
+from palpo.physics.systems.multirate.assembly import ServoSide
 from palpo.physics.systems.multirate.held_frame import Motion, free_motions, write_held
-from palpo.physics.systems.multirate.high_rate import tick
+from palpo.physics.systems.multirate.high_rate import make_servo
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.physics.systems.multirate.scene import Loop, Scene
@@ -39,9 +40,9 @@ class Paper(LowRate):
 
     def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
         super().__init__(scene, high, link, loops, own)
-        self.side = _make_proxy(scene)
+        servo, self.side = _make_proxy(scene)
         self.proxy = self.side.high
-        self.proxy_handle = Handle(self.proxy)
+        self.proxy_handle = Handle(servo)
         self.chosen = np.zeros(0, np.int32)
         self._slots: list[tuple[NDArray[np.intp], NDArray[np.intp]]] = []
         self._low: list[Motion] = []
@@ -106,7 +107,7 @@ class Paper(LowRate):
         proxy.port.position[:] = state.target[k] + self.DT * state.target_v[k]
         proxy.port.orientation[:] = state.target_q[k]
         rotate_by(self.DT * state.target_w[k], proxy.port.orientation)
-        proxy.counts.tick[0] = max(int(state.tick[k]), 1)
+        proxy.engine.now[0] = proxy.ticks["done"][0] = max(int(state.tick[k]), 1)
 
     def _l3_free_motion(self) -> None:
         """Free motion of the soft bodies at both steps; the proxy's own is H2 of its tick."""
@@ -181,12 +182,12 @@ class Extrapolated(Paper):
     motion = EXTRAPOLATED
 
 
-def _make_proxy(scene: Scene) -> ServoSide:
+def _make_proxy(scene: Scene) -> tuple[TickState, ServoSide]:
     """The low-rate copy of the tool, with a tick of its own at DT."""
-    side = make_servo_side(scene, log_ticks=16, log_points=4096)
+    servo, side = make_servo(scene, log_ticks=16, log_points=4096)
     proxy = side.high
     proxy.engine.step[0] = scene.numbers.low_dt
     proxy.engine.solver.settings["sweeps"] = scene.numbers.sweeps_low
     # the servo's target is the frame's orientation already
     proxy.held.hold.rest[:] = [1.0, 0.0, 0.0, 0.0]
-    return side
+    return servo, side

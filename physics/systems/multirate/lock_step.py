@@ -11,9 +11,9 @@ from itertools import cycle
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.engine.servo import tick
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK, WAITING
-from palpo.physics.systems.multirate.high_rate import tick
 from palpo.physics.systems.multirate.interfaces import READY_SHARE, make_low_rates
 from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.physics.systems.multirate.scene import Scene
@@ -61,7 +61,7 @@ class LoopClock:
                 # the full integration ends while the frame's algebra is still to be done
                 behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
                 # ticks before this one have no state of the last model
-                first = int(low.link.adopted["tick"][0]) + 1
+                first = int(low.link.in_force["adopted_at"][0]) + 1
                 low.finish(max(low.tick, min(first, made), made - behind), made)
                 if tick < self._due:
                     self.idle, self.next = True, self._due
@@ -86,9 +86,9 @@ class LockStep:
         self, scene: Scene, kind: str = "krylov", latency: str = "period", durations: Sequence[float] = (1.0,)
     ) -> None:
         self.scene, self.kind, self.latency = scene, kind, latency
-        self.side, self.lows = make_low_rates(kind, scene)
+        self.servo, self.side, self.lows = make_low_rates(kind, scene)
         self.high = self.side.high
-        self.handle = Handle(self.high)
+        self.handle = Handle(self.servo)
         self.clocks = [LoopClock(low, kind, latency, durations) for low in self.lows]
         self.ratio = self.clocks[0].ratio
         """Ticks in a period of the quickest loop."""
@@ -110,7 +110,7 @@ class LockStep:
     @property
     def made(self) -> int:
         """Ticks of the scene: all calls but those that waited for a frame."""
-        return int(self.high.counts.tick[0])
+        return int(self.high.engine.now[0])
 
     def close(self) -> None:
         """End the low loops' worker threads."""

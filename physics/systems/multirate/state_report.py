@@ -10,8 +10,8 @@ from palpo.physics.reduction.replay import add_work
 @kernel
 def _write_state(s, out, w):
     """The state after the tick into slot w of `out`."""
-    out.tick[w] = s.counts.tick[0]
-    out.calls[w] = s.counts.calls[0]
+    out.tick[w] = s.engine.now[0]
+    out.calls[w] = s.ticks[0].calls
     out.odometer[w] = s.search.odometer[0]
     for t in range(s.helds.shape[0]):
         held = held_of(s, t)
@@ -49,7 +49,7 @@ def _write_state(s, out, w):
     for j in range(s.links.shape[0]):
         link = link_of(s, j)
         now = link.interface
-        out.frame[w, j] = link.adopted[0].frame
+        out.frame[w, j] = link.in_force[0].frame
         for k in range(out.z.shape[2]):
             out.z[w, j, k] = now.z[k]
         for k in range(out.rate.shape[2]):

@@ -17,7 +17,7 @@ from palpo.physics.collision.grid_distance import no_grid_distance
 from palpo.physics.collision.learned_distance import no_learned_distance
 from palpo.physics.collision.near_band import everywhere
 from palpo.physics.collision.signed_distance import no_exact_distance
-from palpo.physics.contract.links import BOOK, FRAME, SETTINGS, link
+from palpo.physics.contract.links import BOOK, FRAME, SETTINGS, TELL, link
 from palpo.physics.contract.stages import DONE
 from palpo.physics.engine import servo as engine
 from palpo.physics.engine.build import Bound
@@ -174,7 +174,7 @@ def snap_link(stage, s, h):
             _place(s)
     elif stage == BOOK:
         book(s.snap)
-    else:
+    elif stage == TELL:
         _publish(s)
     return DONE
 
