@@ -15,14 +15,16 @@ from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.contract.contacts import AGAIN
+from palpo.physics.contract.links import SETTINGS, TELL
+from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.equilibrium import assemble, open_set, push, respond, solve, tell_statuses
 from palpo.physics.engine.rows import free_motion
-from palpo.physics.engine.tick import begin, end, find
+from palpo.physics.engine.servo import aim, ask_links, feedback, lead_hands, tick
+from palpo.physics.engine.tick import begin, close, find
 from palpo.physics.engine.working_set import SOLVES
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.systems.hapco.tick import feedback, pose, publish_picture, take_settings, tick
 from palpo.studies.runs import scene_path
 
 SCENES = {16: "hapco-16", 36: "hapco-block", 66: "hapco-66", 256: "hapco-many"}
@@ -56,9 +58,9 @@ def timed_path(
     met, shape (n, 4), and their residuals, shape (n,)."""
     ns, met = np.zeros((rounds, len(path)), np.int64), np.zeros((len(path), 4), np.int64)
     residuals = np.zeros(len(path))
-    time_ticks(Handle(rig_of(spec, path).state), path[:1], ns[0, :1], met[:1], residuals[:1], make_scratch())
+    time_ticks(Handle(rig_of(spec, path).ticks), path[:1], ns[0, :1], met[:1], residuals[:1], make_scratch())
     for row in ns:
-        state = rig_of(spec, path).state
+        state = rig_of(spec, path).ticks
         if time_ticks(Handle(state), path, row, met, residuals, make_scratch()) < len(path):
             raise RuntimeError(f"a tick of {spec.title} failed")
     return ns, met, residuals
@@ -73,9 +75,9 @@ def _measured(scene: str, every: int, bare: Figures) -> Figures:
     first = np.flatnonzero(touching & ~np.roll(touching, 1))
     full = met[:, ROWS] == met[:, ROWS].max()
     stages = np.zeros((len(path), len(STAGES)), np.int64)
-    state = Handle(rig_of(spec, path).state)
+    state = Handle(rig_of(spec, path).ticks)
     time_stages(state, path[:1], stages[:1], make_scratch())
-    if time_stages(Handle(rig_of(spec, path).state), path, stages, make_scratch()) < len(path):
+    if time_stages(Handle(rig_of(spec, path).ticks), path, stages, make_scratch()) < len(path):
         raise RuntimeError(f"a tick of {scene} failed")
     step, own = microseconds(ns.ravel()), ns.min(axis=0)
     return {
@@ -127,8 +129,9 @@ def time_stages(s, positions, ns, scratch):
         _place(s, positions[k])
         at, now = ns[k], now_ns(scratch)
         e = s.engine
-        take_settings(s)
-        pose(s)
+        ask_links(s, SETTINGS)
+        aim(s)
+        lead_hands(s, True)
         begin(e)
         now = lap(at, 0, now, scratch)
         find(e)
@@ -147,11 +150,13 @@ def time_stages(s, positions, ns, scratch):
             if code != AGAIN:
                 break
         tell_statuses(e)
-        end(e)
+        if close(e) != DONE:
+            return k
         now = add_lap(at, 5, now, scratch)
-        if feedback(s) != OK:
+        if feedback(s) != DONE:
             return k
         now = lap(at, 6, now, scratch)
-        publish_picture(s)
+        s.ticks[0].done += 1
+        ask_links(s, TELL)
         lap(at, 7, now, scratch)
     return ns.shape[0]

@@ -6,8 +6,8 @@ along the scene's path. A tick is timed in lock-step, so that its frame is as la
 force is compared with that of everything in one tick, with contacts found and solved at the same poses.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,10 @@ from palpo.haptics.device import HandGrip
 from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.limits import make_limits
 from palpo.haptics.workspace import make_workspace
+from palpo.physics.engine.servo import tick
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.systems.hapco import tangent, tick, two_rates
 from palpo.studies.runs import scene_path
 
 Floats = NDArray[np.float64]
@@ -114,23 +114,16 @@ def rig_of(spec: HapcoScene, path: Floats, loops: str = "servo", hand: float = H
 def timed(rig: HapcoRig, path: Floats) -> tuple[NDArray[np.int64], Floats, NDArray[np.int64]]:
     """Of a tick at each of positions (n, 3) [m]: its time [ns], its force (n, 3) [N], contacts that bear."""
     ns, bear, force = np.zeros(len(path), np.int64), np.zeros(len(path), np.int64), np.zeros((len(path), 3))
-    ticks, state = _ticks_of(rig)
-    handle, port, done, scratch = Handle(state), rig.state.port, [0], make_scratch()
+    handle, port, done, scratch = Handle(rig.ticks), rig.state.port, [0], make_scratch()
 
     def advance(span: int) -> None:
         k = slice(done[0], done[0] + span)
-        if ticks(handle, Handle(port), path[k], ns[k], force[k], bear[k], scratch) < span:
+        if time_ticks(handle, Handle(port), path[k], ns[k], force[k], bear[k], scratch) < span:
             raise RuntimeError(f"a tick failed within {span} from {done[0]}")
         done[0] += span
 
     rig.lock.advance(len(path), advance)
     return ns, force, bear
-
-
-def _ticks_of(rig: HapcoRig) -> tuple[Callable[..., int], Any]:
-    if rig.spec.loops == "tangent":
-        return time_tangent, rig.loops
-    return (time_multirate, rig.loops) if rig.spec.loops == "multirate" else (time_whole, rig.state)
 
 
 def pressed(spec: HapcoScene, speed: float = 1.0) -> Floats:
@@ -190,38 +183,12 @@ def _book(port, force, bear, k):
 
 
 @kernel
-def time_tangent(m, port, positions, ns, force, bear, scratch):
-    """Ticks along tangents at positions (n, 3), their times, forces and contacts; how many were well."""
+def time_ticks(s, port, positions, ns, force, bear, scratch):
+    """Ticks at positions (n, 3), their times, forces and contacts that bear; how many were well."""
     for k in range(ns.shape[0]):
         _lead(port, positions[k])
         start = now_ns(scratch)
-        if tangent.tick(m) != OK:
-            return k
-        ns[k] = now_ns(scratch) - start
-        _book(port, force, bear, k)
-    return ns.shape[0]
-
-
-@kernel
-def time_multirate(m, port, positions, ns, force, bear, scratch):
-    """The same of ticks on the W of frames."""
-    for k in range(ns.shape[0]):
-        _lead(port, positions[k])
-        start = now_ns(scratch)
-        if two_rates.tick(m) != OK:
-            return k
-        ns[k] = now_ns(scratch) - start
-        _book(port, force, bear, k)
-    return ns.shape[0]
-
-
-@kernel
-def time_whole(s, port, positions, ns, force, bear, scratch):
-    """The same of ticks that do everything."""
-    for k in range(ns.shape[0]):
-        _lead(port, positions[k])
-        start = now_ns(scratch)
-        if tick.tick(s) != OK:
+        if tick(s) != OK:
             return k
         ns[k] = now_ns(scratch) - start
         _book(port, force, bear, k)

@@ -114,6 +114,8 @@ def make_engine(
         gap=np.zeros(c),
         inside=np.zeros(c, np.bool_),
         member=np.zeros(c, np.int32),
+        offered=np.zeros((1, 0)),
+        offer=np.full(1, -1, np.int64),
         problem=make_problem(j + c + k, k),
         factor=np.zeros((3 * j, 3 * j)),
         solver=make_solver(c + -(-k // 3), clock=clock, walls=(c, k) if k else (0, 0)),

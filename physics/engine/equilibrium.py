@@ -7,6 +7,7 @@ sinks in outside (palpo.physics.engine.working_set).
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, project_cone
 from palpo.physics.contact.residual import asked_force, relative_error
+from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contract.contacts import AGAIN
 from palpo.physics.contract.points import batch_of, body_of, copy_point, part_of, solved_block
 from palpo.physics.contract.stages import CLEAR, DELASSUS, DONE, MOVED, NOT_FINITE, PUSH, address_of
@@ -14,8 +15,8 @@ from palpo.physics.engine.cavities import gather_air
 from palpo.physics.engine.joints import SLIDE
 from palpo.physics.engine.rows import bounce, relative
 from palpo.physics.engine.solve import call_solver, judge, open_step
-from palpo.physics.engine.table import ask_all
-from palpo.physics.engine.working_set import PART, SOLVES, admit, members, start_set, sunk
+from palpo.physics.engine.table import ask_all, offered, offers
+from palpo.physics.engine.working_set import PART, SOLVES, admit, gather_matrix, members, start_set, sunk
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.numerics.arrays import all_finite
 from palpo.physics.numerics.kernels import kernel
@@ -60,9 +61,12 @@ def gather(e):
 
 @kernel
 def delassus(e):
-    """W of the working set: what each body adds to the lower triangle, and its mirror."""
+    """W of the working set: the sum of what each body adds, or out of that which a frame brought."""
     n = e.problem.rows[1]
     w = view_square(e.problem.w, n)
+    if offers(e):
+        gather_matrix(offered(e), e.member, w)
+        return DONE
     w[:] = 0.0
     if ask_all(e, DELASSUS, e.bodies.part) != DONE:
         return NOT_FINITE
@@ -162,9 +166,21 @@ def push_all(e):
 
 
 @kernel
+def _see_offsets(e):
+    """gap and u of all contacts under the forces r, by W of them all, which a frame brought."""
+    n = e.contacts.count[0].found
+    set_offset(offered(e), e.b, e.r, e.u, 0, 3 * n)
+    for k in range(n):
+        e.gap[k] = e.u[3 * k]
+    return DONE if all_finite(e.u[: 3 * n]) else NOT_FINITE
+
+
+@kernel
 def _see_gaps(e):
     """gap and u of the contacts outside the working set, under the forces found."""
     contacts, first, away = e.contacts, e.joints.what.shape[0], e.vectors[0]
+    if offers(e):
+        return _see_offsets(e)
     if ask_all(e, MOVED, e.bodies.batch) != DONE:
         return NOT_FINITE
     for k in range(contacts.count[0].found):
@@ -196,14 +212,17 @@ def settled(e):
 
 @kernel
 def open_set(e):
-    """The forces to start from, and the first working set of a step."""
+    """The forces to start from, and the first working set of a step; DONE or NOT_FINITE."""
     contacts, n = e.contacts, e.contacts.count[0].found
     warm_start(e)
     open_step(e.solver)
     start_set(contacts.force, n, e.inside)
+    if offers(e) and _see_offsets(e) != DONE:
+        return NOT_FINITE
     if n <= e.solver.settings[0].at_once:
         e.inside[:n] = True
     admit(e.gap, n, e.inside)
+    return DONE
 
 
 @kernel
@@ -224,13 +243,20 @@ def respond(e, last):
 def equilibrium(e):
     """Contact forces, and the bodies under them, of a working set that grows by what sinks in."""
     code = AGAIN
-    open_set(e)
+    if open_set(e) != DONE:
+        return NOT_FINITE
     for left in range(SOLVES, 0, -1):
-        if assemble(e) != DONE or solve(e) != DONE or push(e) != DONE:
+        if assemble(e) != DONE or solve(e) != DONE:
+            return NOT_FINITE
+        # a frame's W tells how all contacts yield: the bodies need to know the last forces alone
+        scatter(e)
+        if not offers(e) and push_all(e) != DONE:
             return NOT_FINITE
         code = respond(e, left == 1)
         if code != AGAIN:
             break
+    if offers(e) and push_all(e) != DONE:
+        return NOT_FINITE
     e.count[0].sweeps += e.solver.told[0].sweeps
     tell_statuses(e)
     return code

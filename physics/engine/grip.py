@@ -31,7 +31,7 @@ CONSTRAINT_SUM, HOLD_REACTION = 0, 1
 """What is fed back: the sum of constraint forces on what is held (003, IV-B) or the hold's reaction."""
 
 GRIP = np.dtype(
-    [("feedback", np.int64), ("turns", np.bool_), ("zoom_scale", np.float64), ("zoom_range", np.float64),
+    [("feedback", np.int64), ("turns", np.int64), ("zoom_scale", np.float64), ("zoom_range", np.float64),
      ("stylus_weight", np.float64), ("stylus_friction", np.float64)]
 )  # fmt: skip
 """How a hand holds: CONSTRAINT_SUM or HOLD_REACTION; whether what is held turns with the device; share of the

@@ -67,24 +67,26 @@ def make_servo(
     links: Sequence[Bound] = (),
     ticks: NDArray[np.void] | None = None,
     in_force: NDArray[np.void] | None = None,
+    kept: Sequence[object] = (),
 ) -> TickState:
     """The state of an engine's ticks.
 
     ticks: `make_ticks`, in_force: `none_in_force` of all low loops, if links know them already.
+    kept: what else has addresses in the engine, and lives as long as the ticks' state.
     """
-    kept = [Handle(grip) for grip in grips]
+    hands = [Handle(grip) for grip in grips]
     servo = TickState(
         port=grips[0].port,
         ticks=make_ticks() if ticks is None else ticks,
         in_force=none_in_force() if in_force is None else in_force,
         engine=engine,
         grip=grips[0],
-        grips=np.array([handle.address for handle in kept], np.int64),
+        grips=np.array([hand.address for hand in hands], np.int64),
         link=np.array([link.unit.address for link in links], np.int64),
         link_state=np.array([link.handle.address for link in links], np.int64),
     )
     # what the addresses point to lives as long as the servo, by an array that no link has
-    weakref.finalize(servo.grips, _release, (kept, tuple(links))).atexit = False
+    weakref.finalize(servo.grips, _release, (hands, tuple(links), tuple(kept))).atexit = False
     return servo
 
 

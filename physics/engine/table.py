@@ -11,8 +11,9 @@ from palpo.physics.contract.stages import DONE, NOT_FINITE, NOT_OFFERED, Batch, 
 from palpo.physics.engine.cavities import Cavities
 from palpo.physics.engine.joints import Joints
 from palpo.physics.engine.solve import Solver
+from palpo.physics.exchange.atomics import view_square
 from palpo.physics.exchange.handle import of_process
-from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 COUNT = np.dtype(
     [("failed", np.int64), ("lost", np.int64), ("rounds", np.int64), ("sweeps", np.int64),
@@ -55,6 +56,8 @@ class Engine(NamedTuple):
     gap: NDArray[np.float64]  # (c,) [m] of each contact as it is foreseen, or known to be
     inside: NDArray[np.bool_]  # (c,) the working set
     member: NDArray[np.int32]  # (c,)
+    offered: NDArray[np.float64]  # (s, 9 c^2) W of all contacts found, if frames bring it [m/N]; see `offers`
+    offer: NDArray[np.int64]  # (1,) which of the s is in force, -1 for none
     problem: Problem  # of the working set
     factor: NDArray[np.float64]  # (3 j, 3 j)
     solver: Solver
@@ -63,6 +66,18 @@ class Engine(NamedTuple):
     step: NDArray[np.float64]  # (1,) h [s]
     count: NDArray[Any]  # type: ignore[assignment]  # (1,) of COUNT
     vectors: NDArray[np.float64]  # (4, 4) scratch
+
+
+@inlined
+def offers(e):
+    """Whether W of the contacts found came with a frame; such contacts stand alone, without joints or air."""
+    return e.offer[0] >= 0
+
+
+@inlined
+def offered(e):
+    """That W, shape (3 n, 3 n), over the frame's memory."""
+    return view_square(e.offered[e.offer[0]], 3 * e.contacts.count[0].found)
 
 
 @kernel

@@ -62,7 +62,7 @@ class Loop:
     def __init__(self, text: str, kind: str, *overrides: str) -> None:
         self.scene = small_scene(text, "gravity=[0,0,0]", "interface.shifts=2", *overrides)
         self.member, self.h = self.scene.members[0], self.scene.numbers.dt
-        side, (self.low,) = make_low_rates(kind, self.scene)
+        _, side, (self.low,) = make_low_rates(kind, self.scene)
         self.high = side.high
         self.batch, self.problem = make_batch(12), make_problem(12)
 

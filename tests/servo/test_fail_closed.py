@@ -136,11 +136,11 @@ def test_what_can_raise_shows_in_the_compiled_code():
 
 CALLBACKS = {
     "multi-rate link": high_rate.multirate_link,
-    "hapco": hapco_servo.hapco_tick,
-    "hapco at two rates": two_rates.multirate_tick,
+    "hapco's link": hapco_servo.hapco_link,
+    "link of hapco at two rates": two_rates.two_rate_link,
     "servo": engine_servo.servo_tick,
     "snap's link": snap_servo.snap_link,
-    "suction": suction_servo.suction_tick,
+    "suction's link": suction_servo.suction_link,
     "engine": whole_step.engine_step,
     "fixed bodies": fixed.fixed_unit,
     "chains": chain.chain_unit,
@@ -263,7 +263,7 @@ def hapco() -> Ride:
 
     way = start - np.linspace(0.0, 3e-3, 60)[:, None] * np.array([0.0, 1.0, 0.0])
     return Ride(
-        hapco_servo.hapco_tick.address, handle, state.port, way, {"state": pose, "W": compliance, "b": sag}
+        engine_servo.servo_tick.address, handle, state.port, way, {"state": pose, "W": compliance, "b": sag}
     )
 
 
@@ -292,17 +292,17 @@ def suction() -> Ride:
     state, handle, _ = test_suction_servo.servo_on(held, test_suction_servo.GAINS, error, origin=-9)
 
     def frame():
-        state.frame.position[:] = np.nan
+        state.cup.frame.position[:] = np.nan
 
     def matrix():
-        state.frame.w[:] = np.nan
+        state.cup.frame.w[:] = np.nan
 
     def free():
-        state.frame.b[:] = np.nan
+        state.cup.frame.b[:] = np.nan
 
     way = np.linspace(0.0, 1.0, 40)[:, None] * np.array([1e-3, -3e-3, 2e-3])
     return Ride(
-        suction_servo.suction_tick.address, handle, state.port, way,
+        engine_servo.servo_tick.address, handle, state.port, way,
         {"state": frame, "W": matrix, "b": free},
     )  # fmt: skip
 

@@ -9,16 +9,16 @@ from scipy.spatial.transform import Rotation
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
+from palpo.physics.engine.build import Bound
+from palpo.physics.engine.servo import tick, tick_data
 from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.exchange.port import WAITING
-from palpo.physics.systems.hapco import tick as one_rate
+from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
 from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
-from palpo.physics.systems.hapco.servo import tick_data as one_rate_data
-from palpo.physics.systems.hapco.two_rates import multirate_tick, tick, tick_data
+from palpo.physics.systems.hapco.two_rates import two_rate_link
 from tests.verification.hapco_bench import bodies, bottom
 
 SPEED = 1e-2
@@ -53,22 +53,22 @@ def path(speed=SPEED):
 def lead(state, step, point):
     """One tick with the hand there; force and torque."""
     state.port.position[:] = point
-    assert step() == one_rate.OK
+    assert step() == OK
     return np.concatenate([state.port.force, state.port.torque])
 
 
 @cache
 def servo_run(mu, hold, speed=SPEED):
     """Feedback of the one loop (n, 6)."""
-    state = make_servo(*setup(mu, hold))
-    data = one_rate_data(state)
-    return np.array([lead(state, lambda: one_rate.tick(data), p) for p in path(speed)[0]])
+    ticks, state = make_servo(*setup(mu, hold))
+    data = tick_data(ticks)
+    return np.array([lead(state, lambda: tick(data), p) for p in path(speed)[0]])
 
 
 def multirate_run(mu, hold, ratio, speed=SPEED, points=None):
     """Feedback of the two loops (n, 6), frame and age of each tick (n, 2), and the servo's side."""
-    m, low = make_multirate(*setup(mu, hold), ratio=ratio)
-    data = tick_data(m)
+    servo, m, low = make_multirate(*setup(mu, hold), ratio=ratio)
+    data = tick_data(servo)
     lock, rows, seen = ContactLock(low, ratio), [], []
     points = iter(path(speed)[0] if points is None else points)
 
@@ -158,9 +158,9 @@ def test_what_sticks_holds_on_across_frames():
     points, marks = path()
     points = points.copy()
     points[marks[2] + 1 :] = points[marks[2]] + aside
-    state = make_servo(*setup(0.8, Hold()))
-    data = one_rate_data(state)
-    one = np.array([lead(state, lambda: one_rate.tick(data), p) for p in points])
+    ticks, state = make_servo(*setup(0.8, Hold()))
+    data = tick_data(ticks)
+    one = np.array([lead(state, lambda: tick(data), p) for p in points])
     two = multirate_run(0.8, Hold(), 10, points=points)[0]
     early, late = two[marks[2] + 100], two[-1]
     assert abs(late[0] - two[marks[2], 0]) > 1e-3
@@ -179,11 +179,11 @@ def test_a_turning_hand_feels_what_the_servo_alone_makes_of_it():
 def _turned(ratio):
     """Feedback of a hand that presses and turns (200, 6), in the one loop or the two."""
     if ratio is None:
-        state = make_servo(*setup(0.0, Hold()))
-        data = one_rate_data(state)
-        return np.array([_turn(state, lambda: one_rate.tick(data), k) for k in range(200)])
-    m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
-    data = tick_data(m)
+        ticks, state = make_servo(*setup(0.0, Hold()))
+        data = tick_data(ticks)
+        return np.array([_turn(state, lambda: tick(data), k) for k in range(200)])
+    servo, m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
+    data = tick_data(servo)
     lock, rows = ContactLock(low, ratio), []
     for _ in range(200):
         lock.advance(1, lambda _: rows.append(_turn(m.servo, lambda: tick(data), len(rows))))
@@ -199,8 +199,8 @@ def _turn(state, step, k):
 def test_time_stands_still_while_a_frame_is_overdue():
     """The force stays, the frame's age goes on, and the next frame ends the wait."""
     ratio, here = 4, bodies()[0].centre
-    m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
-    data = tick_data(m)
+    servo, m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
+    data = tick_data(servo)
     low.begin()
     low.finish(0)
     patience, _ = patience_of(ratio, ratio, 1e-3)
@@ -216,12 +216,12 @@ def test_time_stands_still_while_a_frame_is_overdue():
     low.finish(patience)
     assert not lead(m.servo, lambda: tick(data), here + np.array([0.0, 1e-3, 0.0])).any()
     assert m.servo.port.status["age"][0] == 0 and low.adopted()
-    assert m.calls - m.servo.engine.now == 3
+    assert servo.ticks["calls"] - servo.ticks["done"] == 3
 
 
 def test_settings_come_with_the_frame():
-    m, low = make_multirate(*setup(0.3, Hold()), ratio=2)
-    data = tick_data(m)
+    servo, m, low = make_multirate(*setup(0.3, Hold()), ratio=2)
+    data = tick_data(servo)
     low.begin()
     low.finish(0)
     low.values["friction"] = 0.7
@@ -234,10 +234,9 @@ def test_settings_come_with_the_frame():
 
 
 def test_the_compiled_function_takes_this_servo_only():
-    m, _ = make_multirate(*setup(0.3, Hold()))
-    assert tick_data(m).address and multirate_tick.address
-    with pytest.raises(TypeError, match="multi-rate servo"):
-        tick_data(m._replace(calls=m.calls.astype(float)))
+    _, m, _ = make_multirate(*setup(0.3, Hold()))
+    with pytest.raises(TypeError, match="MultirateServo is not laid out"):
+        Bound.bind(two_rate_link, m._replace(fresh=m.fresh.astype(float)))
 
 
 # Pressed, dragged and lifted on the coarser mesh.

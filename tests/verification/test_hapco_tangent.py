@@ -17,17 +17,17 @@ from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.contact.tangents import ForceTangents
+from palpo.physics.engine.build import Bound
+from palpo.physics.engine.servo import tick, tick_data
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import patience_of
-from palpo.physics.exchange.port import WAITING
+from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.systems.hapco import tick as one_rate
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLock
 from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
-from palpo.physics.systems.hapco.servo import tick_data as one_rate_data
-from palpo.physics.systems.hapco.tangent import tangent_tick, tick, tick_data
+from palpo.physics.systems.hapco.tangent import tangent_link
 from palpo.physics.systems.hapco.tangent_loop import make_tangent
 from tests.verification.hapco_bench import STIFF, TISSUE, WEIGHTLESS, side
 from tests.verification.test_hapco_multirate import QUICK
@@ -74,26 +74,26 @@ PATH = (ABOVE, DOWN, DOWN, ALONG, ALONG, BACK, (1.5e-3, 5e-4, 0.0))
 
 def lead(state, step, point):
     state.port.position[:] = point
-    assert step() == one_rate.OK
+    assert step() == OK
     return state.port.force.copy()
 
 
 @cache
 def full(mu, rows=PATH):
     """Force of the full solution at each tick (n, 3)."""
-    state = make_servo(*setup(mu))
-    data = one_rate_data(state)
-    return np.array([lead(state, lambda: one_rate.tick(data), p) for p in straight(*rows)[0]])
+    ticks, state = make_servo(*setup(mu))
+    data = tick_data(ticks)
+    return np.array([lead(state, lambda: tick(data), p) for p in straight(*rows)[0]])
 
 
 def followed(mu, ratio, points, vertices=slice(None)):
     """Force along the tangents (n, 3), and both sides."""
-    m, low = make_tangent(*setup(mu, vertices), ratio=ratio)
-    data, rows, ahead = tick_data(m), [], iter(points)
+    servo, m, low = make_tangent(*setup(mu, vertices), ratio=ratio)
+    data, rows, ahead = tick_data(servo), [], iter(points)
     ContactLock(low, ratio).advance(
         len(points), lambda n: rows.extend(lead(m.servo, lambda: tick(data), next(ahead)) for _ in range(n))
     )
-    return np.array(rows), m, low
+    return np.array(rows), m, low, servo
 
 
 @cache
@@ -190,7 +190,7 @@ def test_what_sticks_is_followed_exactly(vertices):
     rest = np.tile(bodies()[0].centre - np.array([0.0, DEPTH, 0.0]), (200, 1))
     down = straight(ABOVE, DOWN)[0]
     moved = rest + np.array([2e-4, -1e-4, 1e-4])
-    force, m, _ = followed(5.0, 20, np.concatenate([down, rest, moved]), vertices)
+    force, m, _, _ = followed(5.0, 20, np.concatenate([down, rest, moved]), vertices)
     bearing = m.servo.port.status["contacts"][0]
     assert bearing == 1 if vertices.stop else bearing > 30
     first = len(down) + len(rest)
@@ -247,9 +247,9 @@ def test_within_a_frame_no_rubbing_gives_energy(way):
     """A frame made while the plate slides; then to and fro along a line through its pose. Round an ellipse
     that presses as it rubs a cycle may give a little, which the account of the port takes back."""
     points, _ = straight(ABOVE, DOWN, ALONG)
-    _, m, _ = followed(0.3, 20, points)
+    _, m, _, servo = followed(0.3, 20, points)
     m.in_force["patience"] = 10**6
-    data, swing = tick_data(m), np.sin(2.0 * np.pi * np.arange(1201) / 400.0)
+    data, swing = tick_data(servo), np.sin(2.0 * np.pi * np.arange(1201) / 400.0)
     ways = points[-1] + swing[:, None] * np.array(way)
     work = energy(ways, np.array([lead(m.servo, lambda: tick(data), p) for p in ways]))
     assert m.frame.release[acquire(m.frame_control)[0]].any()
@@ -259,8 +259,8 @@ def test_within_a_frame_no_rubbing_gives_energy(way):
 def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
     """Within a frame's life, as no step of the slow loop sees it."""
     points, _ = straight(ABOVE, DOWN, DOWN)
-    _, m, _ = followed(0.3, 20, points)
-    data, rng = tick_data(m), np.random.default_rng(0)
+    _, m, _, servo = followed(0.3, 20, points)
+    data, rng = tick_data(servo), np.random.default_rng(0)
     for jump in rng.uniform(-3e-3, 3e-3, (15, 3)):
         force = lead(m.servo, lambda: tick(data), points[-1] + jump)
         n = int(m.frame.count["found"][acquire(m.frame_control)[0]])
@@ -273,8 +273,8 @@ def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
 def test_time_stands_still_while_a_frame_is_overdue():
     """The force stays, for the servo's side to let it fall, and the next frame ends the wait."""
     ratio, points = 4, straight(ABOVE, DOWN)[0]
-    m, low = make_tangent(*setup(0.3), ratio=ratio)
-    data = tick_data(m)
+    servo, m, low = make_tangent(*setup(0.3), ratio=ratio)
+    data = tick_data(servo)
     low.begin()
     low.finish(0)
     for k in range(patience_of(ratio, ratio, 1e-3)[0]):
@@ -297,10 +297,9 @@ def test_only_a_body_that_is_where_the_hand_is_can_be_followed():
 
 
 def test_the_compiled_function_takes_this_servo_only():
-    m, _ = make_tangent(*setup(0.3))
-    assert tick_data(m).address and tangent_tick.address
-    with pytest.raises(TypeError, match="tangent servo"):
-        tick_data(m._replace(calls=m.calls.astype(float)))
+    _, m, _ = make_tangent(*setup(0.3))
+    with pytest.raises(TypeError, match="TangentServo is not laid out"):
+        Bound.bind(tangent_link, m._replace(way=m.way.astype(np.float32)))
 
 
 def test_the_port_s_controller_holds_down_what_tangents_of_frames_may_give():

@@ -14,6 +14,8 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
+from palpo.physics.engine.build import Bound
+from palpo.physics.engine.servo import servo_tick, tick, tick_data
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle
@@ -28,10 +30,12 @@ from palpo.physics.exchange.quasistatic_frame import (
     publish_settings,
 )
 from palpo.physics.fem.material import Material
+from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.servo import Hold, default_settings, hapco_tick, make_servo, tick_data
-from palpo.physics.systems.hapco.tick import run_ticks, tick, whole_matrix
+from palpo.physics.systems.hapco.servo import Hold, default_settings, hapco_link, make_servo
+from palpo.physics.systems.hapco.tick import whole_matrix
 from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
 from palpo.studies.reference.interaction import Interaction
 from tests.verification.hapco_bench import STIFF, TISSUE, bodies, bottom
@@ -49,8 +53,19 @@ def servo(vertices=None, hold=None, tolerance=1e-12, sweeps=100000, mu=0.3, cloc
     for entry, value in (live or {}).items():
         settings[entry] = value
     detection = Detection(bottom() if vertices is None else vertices, tolerance=EVERY, edges=False)
-    state = make_servo(above, below, detection, hold, settings, DT, clock=clock)
-    return state, tick_data(state)
+    ticks, state = make_servo(above, below, detection, hold, settings, DT, clock=clock)
+    return state, tick_data(ticks)
+
+
+@kernel
+def run_along(s, positions, forces):
+    """A tick for each of positions (n, 3) [m], the feedback to forces (n, 3) [N]; how many were well."""
+    for k in range(positions.shape[0]):
+        copy(positions[k], s.port.position)
+        if tick(s) != OK:
+            return k
+        copy(s.port.force, forces[k])
+    return positions.shape[0]
 
 
 def lead(state, handle, position, orientation=(1.0, 0.0, 0.0, 0.0)):
@@ -427,7 +442,7 @@ def test_part_of_the_way_to_another_poissons_ratio_compliance_and_sag_are_that_p
         lead(state, handle, start(state) - np.array([0.0, 1e-3, 0.0]))
         n = 3 * int(state.engine.contacts.count[0]["found"])
         w[share] = np.empty((n, n))
-        whole_matrix(handle, w[share])
+        whole_matrix(Handle(state), w[share])
         state, handle = renewed(share, gravity=(0.0, -9.81, 0.0))
         lead(state, handle, start(state) + np.array([0.0, 1e-2, 0.0]))
         sag[share] = state.fixed.u.copy()
@@ -487,13 +502,13 @@ def test_a_tick_allocates_nothing(solver):
     state, handle = servo(tolerance=1e-4, sweeps=200, hold=hold, live={"solver": solver})
     path = press_and_slide(start(state))
     forces = np.zeros_like(path)
-    run_ticks(handle, path[:1], forces)
+    run_along(handle, path[:1], forces)
     counts = []
     _nrt_python.memsys_enable_stats()
     try:
         for part in (path[:1], path):
             before = rtsys.get_allocation_stats().alloc
-            assert run_ticks(handle, part, forces) == len(part)
+            assert run_along(handle, part, forces) == len(part)
             counts.append(rtsys.get_allocation_stats().alloc - before)
     finally:
         _nrt_python.memsys_disable_stats()
@@ -501,15 +516,15 @@ def test_a_tick_allocates_nothing(solver):
 
 
 def test_the_c_callback_is_the_tick():
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(hapco_tick.address)
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)(servo_tick.address)
     (one, handle), (two, other) = servo(tolerance=1e-6), servo(tolerance=1e-6)
     for p in press_and_slide(start(one))[::4]:
         lead(one, handle, p)
         two.port.position[:] = p
         assert function(other.address) == OK
         assert np.array_equal(one.port.force, two.port.force)
-    with pytest.raises(TypeError, match="not laid out as the compiled function expects"):
-        tick_data(one._replace(live_id=one.live_id.astype(float)))
+    with pytest.raises(TypeError, match="not laid out as its unit expects"):
+        Bound.bind(hapco_link, one._replace(live_id=one.live_id.astype(float)))
     assert isinstance(handle, Handle)
 
 

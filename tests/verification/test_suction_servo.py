@@ -9,6 +9,7 @@ from numba.core.runtime import _nrt_python, rtsys
 from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.engine.servo import tick, tick_data
 from palpo.physics.exchange.buffer import publish, writer_slot
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
@@ -23,7 +24,7 @@ from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction.condensed import HeldProblem, couple, fill_frame, grouped, yielding
 from palpo.physics.systems.suction.loop import HandledCup, SuctionLoop
-from palpo.physics.systems.suction.servo import make_servo, tick, tick_data
+from palpo.physics.systems.suction.servo import make_servo
 from palpo.physics.systems.suction.step import Suction
 from tests.contact.pressure_problem import PressureProblem, solve
 
@@ -42,16 +43,16 @@ def settings(sweeps=2000, tolerance=1e-12):
 def servo_on(held, gains, error=None, sweeps=2000, origin=0, capacity=None):
     """(state, handle, coupling) of a servo at the origin with one frame of the problem."""
     contacts, cavities = capacity or (max(1, len(held.mu)), max(1, len(held.active)))
-    state = make_servo(np.zeros(3), contacts, cavities, DT)
+    servo, state = make_servo(np.zeros(3), contacts, cavities, DT)
     coupling = couple(held.stiffness, gains, H, np.zeros(6) if error is None else error)
     send(state, held, coupling, settings(sweeps), origin)
-    return state, tick_data(state), coupling
+    return state, tick_data(servo), coupling
 
 
 def send(state, held, coupling, values, origin=0, identity=1):
     slot = writer_slot(state.frame_control)
-    fill_frame(state.frame, slot, held, coupling, values, origin)
-    state.frame.id[slot] = identity
+    fill_frame(state.cup.frame, slot, held, coupling, values, origin)
+    state.cup.frame.id[slot] = identity
     publish(state.frame_control)
 
 
@@ -151,10 +152,10 @@ def test_the_tick_at_the_steps_end_is_the_steps_own_solution():
     exact = solve(problem, Stop(1e-12, 2000))
     assert exact.converged and (exact.r != 0.0).any()
     x = np.append(exact.r, exact.pressure - AIR.atmosphere)
-    np.testing.assert_allclose(state.x[:24], exact.r, atol=1e-8 * np.abs(exact.r).max())
-    np.testing.assert_allclose(state.air.pressure, exact.pressure, rtol=1e-9)
+    np.testing.assert_allclose(state.cup.x[:24], exact.r, atol=1e-8 * np.abs(exact.r).max())
+    np.testing.assert_allclose(state.rows.cavities.pressure, exact.pressure, rtol=1e-9)
     twist = np.linalg.solve(whole, load + j.T @ x)[:6]
-    np.testing.assert_allclose(state.twist, twist, atol=1e-8 * np.abs(twist).max())
+    np.testing.assert_allclose(state.cup.twist, twist, atol=1e-8 * np.abs(twist).max())
     pull = spring * (way - twist) - damping * error
     np.testing.assert_allclose(state.port.force, -pull[:3], atol=1e-8 * np.abs(pull).max())
     np.testing.assert_allclose(state.port.torque, -pull[3:], atol=1e-8 * np.abs(pull).max())
@@ -171,7 +172,7 @@ def test_a_handle_that_moves_evenly_with_the_hand_is_not_felt():
         state.port.position[:] = DT * t * velocity[:3]
         assert tick(handle) == OK
         np.testing.assert_allclose(state.port.force, 0.0, atol=1e-12)
-        np.testing.assert_allclose(state.position, DT * t * velocity[:3], atol=1e-15)
+        np.testing.assert_allclose(state.cup.position, DT * t * velocity[:3], atol=1e-15)
 
 
 def test_groups_of_contacts_carry_the_load_of_all():
@@ -213,7 +214,7 @@ def test_a_tick_allocates_nothing_and_leaves_the_frame_as_it_is():
     state, handle, _ = servo_on(held, GAINS, sweeps=5)
     state.port.position[1] = -3e-3
     tick(handle)
-    w = state.frame.w.copy()
+    w = state.cup.frame.w.copy()
     _nrt_python.memsys_enable_stats()
     try:
         before = rtsys.get_allocation_stats().alloc
@@ -222,7 +223,7 @@ def test_a_tick_allocates_nothing_and_leaves_the_frame_as_it_is():
     finally:
         _nrt_python.memsys_disable_stats()
     assert np.linalg.norm(state.port.force) > 0.1
-    np.testing.assert_array_equal(state.frame.w, w)
+    np.testing.assert_array_equal(state.cup.frame.w, w)
 
 
 def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None):
@@ -237,14 +238,14 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None):
         replace(AIR, leak=leak), H, stop=Stop(tolerance, 2000), capacity=128,
     )  # fmt: skip
     hand = HandledCup(suction, 0, gains)
-    state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
+    servo, state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
     low = SuctionLoop(state, suction, [], hand, settings(tolerance=tolerance))
-    return state, tick_data(state), low, PromptLock(low, round(H / DT))
+    return state, tick_data(servo), low, PromptLock(low, round(H / DT))
 
 
 def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):
     """Forces on the hand [N], shape (n, 3): the servo's in each tick, the slow loop's at each step's end."""
-    start, hand, period = state.position.copy(), low.hand, lock.ratio
+    start, hand, period = state.cup.position.copy(), low.hand, lock.ratio
     way = np.concatenate([np.arange(0.0, down, speed * DT) * -1.0, np.arange(-down, up, speed * DT)])
     felt, own, before = [], [], np.zeros(3)
 

@@ -7,16 +7,14 @@ import pytest
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.engine.servo import tick, tick_data
 from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
-from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo, tick_data
-from palpo.physics.systems.hapco.tick import tick
-from palpo.physics.systems.hapco.two_rates import tick as multirate_tick
-from palpo.physics.systems.hapco.two_rates import tick_data as multirate_data
+from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
 from palpo.studies.reference.interaction import Interaction
 from tests.verification.hapco_bench import ABOVE, BELOW, STIFF, TISSUE, WEIGHTLESS, side
 
@@ -50,10 +48,10 @@ def test_the_tick_gives_the_forces_of_all_contacts_and_nothing_sinks_in_outside_
     """The off-line method solves for every contact that is found; both to the solver's tolerance."""
     (above, below), bottom = blocks()
     detection = Detection(bottom, tolerance=np.inf, edges=False)
-    state = make_servo(
+    servo, state = make_servo(
         above, below, detection, settings=default_settings(MU, TOLERANCE, 100000, collision=np.inf)
     )
-    data = tick_data(state)
+    data = tick_data(servo)
     (above, below), _ = blocks()
     whole = Interaction(above, below, detection, MU, stop=Stop(TOLERANCE, 100000))
     start, sizes, largest = state.mobile.frame.now.position.copy(), [], 0.0
@@ -77,16 +75,16 @@ def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
     """The natural map of the whole problem, W of the frame and all contacts, vanishes to the tolerance."""
     (above, below), bottom = blocks()
     settings = default_settings(MU, TOLERANCE, 100000, collision=np.inf, gains=hold.gains)
-    m, low = make_multirate(
+    servo, m, low = make_multirate(
         above, below, Detection(bottom, tolerance=np.inf, edges=False), hold, settings, ratio=5
     )
     lock, points = ContactLock(low, 5), iter(m.servo.mobile.frame.now.position + way(60))
-    sizes, n, data = [], bottom.size, multirate_data(m)
+    sizes, n, data = [], bottom.size, tick_data(servo)
 
     def ticks(count):
         for _ in range(count):
             m.servo.port.position[:] = next(points)
-            assert multirate_tick(data) == OK
+            assert tick(data) == OK
             sizes.append(int(m.servo.engine.count["members"][0]))
             assert m.servo.port.info["residual"][0] <= 1.5 * TOLERANCE
             u = m.servo.engine.u[: 3 * n : 3]

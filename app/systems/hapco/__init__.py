@@ -22,7 +22,8 @@ class Hapco(System):
     scene = HapcoScene
     heading = "One body pressed on another, with friction at many contacts"
     ticks = (
-        f"{YIELDS}.surface", f"{PHYSICS}.hapco.servo", f"{PHYSICS}.hapco.two_rates",
+        f"{YIELDS}.surface", f"{YIELDS}.followed", f"{ENGINE}.servo", f"{PHYSICS}.hapco.servo",
+        f"{PHYSICS}.hapco.two_rates",
         f"{PHYSICS}.hapco.tangent",
     )  # fmt: skip
     beside = (

@@ -20,19 +20,17 @@ from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.engine.servo import TickState, servo_tick, tick_data
 from palpo.physics.engine.solve import CHUNK
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.exchange.quasistatic_frame import publish_settings
 from palpo.physics.systems.hapco.loop import ContactLock, ContactLoop, make_multirate
-from palpo.physics.systems.hapco.servo import hapco_tick, tick_data
-from palpo.physics.systems.hapco.servo import make_servo as make_quasistatic
-from palpo.physics.systems.hapco.tangent import TangentServo, tangent_tick
-from palpo.physics.systems.hapco.tangent import tick_data as tangent_data
+from palpo.physics.systems.hapco.servo import make_servo
+from palpo.physics.systems.hapco.tangent import TangentServo
 from palpo.physics.systems.hapco.tangent_loop import TangentLoop, make_tangent
 from palpo.physics.systems.hapco.tick import whole_matrix
-from palpo.physics.systems.hapco.two_rates import MultirateServo, multirate_tick
-from palpo.physics.systems.hapco.two_rates import tick_data as multirate_data
+from palpo.physics.systems.hapco.two_rates import MultirateServo
 
 
 class HapcoRig(PlainRig):
@@ -49,19 +47,18 @@ class HapcoRig(PlainRig):
         values = settings_of(spec, self._built)
         contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
         clock = machine_clock.address if start.threads else 0
+        self.ticks: TickState
         self.loops: MultirateServo | TangentServo | None = None
         self.low: SettingsLoop | ContactLoop
         self.lock: PromptLock | ContactLock
         if spec.loops == "multirate":
-            self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
+            self.ticks, self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
             self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
-            tick, self._data = multirate_tick, multirate_data(self.loops)
         elif spec.loops == "tangent":
-            self.loops, self.low = make_tangent(*contacts, self.ratio, clock)
+            self.ticks, self.loops, self.low = make_tangent(*contacts, self.ratio, clock)
             self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
-            tick, self._data = tangent_tick, tangent_data(self.loops)
         else:
-            self.state = make_quasistatic(*contacts, clock=clock)
+            self.ticks, self.state = make_servo(*contacts, clock=clock)
             state = self.state
             self.low = SettingsLoop(
                 values,
@@ -71,13 +68,13 @@ class HapcoRig(PlainRig):
                 lambda: int(state.engine.count["lost"][0]),
             )
             self.lock = PromptLock(self.low, self.ratio)
-            tick, self._data = hapco_tick, tick_data(self.state)
+        self._data = tick_data(self.ticks)
         self.solved = self.low.side if isinstance(self.low, TangentLoop) else self.state
         """Whose engine solves the contacts: the servo's, or the slow loop's where the servo follows
         tangents."""
         self._threads = start.threads
         self.servo: Servo = start.make_servo(
-            tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
+            servo_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
         )
 
     @cached_property
@@ -95,7 +92,7 @@ class HapcoRig(PlainRig):
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return 0 if self.loops is None else int(self.loops.calls[0] - self.state.engine.now[0])
+        return 0 if self.loops is None else int(self.ticks.ticks["calls"][0] - self.ticks.ticks["done"][0])
 
     @property
     def turn(self) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ class Multirate(System):
     scene = SceneSpec
     heading = "A stiff tool on soft bodies"
     interfaces = ("krylov", "paper", "extrapolated", "monolithic")
-    ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{PHYSICS}.multirate.callback")
+    ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{ENGINE}.servo", f"{PHYSICS}.multirate.high_rate")
     beside = (f"{ENGINE}.pairs",)
 
     rehearsed = ("beams", "mixed-press", "mixed-snap", "organ")

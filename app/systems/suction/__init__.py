@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
-from palpo.app.systems.system import PHYSICS, System
+from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.gas import AirtightGas, PassiveGas, PumpedGas
 from palpo.config.schema.partner import SoftPartner
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
@@ -20,7 +20,13 @@ class SuctionSystem(System):
 
     scene = SuctionScene
     heading = "Suction cups"
-    ticks = (f"{PHYSICS}.suction.servo",)
+    ticks = (
+        f"{YIELDS}.condensed",
+        f"{YIELDS}.fixed",
+        f"{ENGINE}.servo",
+        f"{ENGINE}.pressurising",
+        f"{PHYSICS}.suction.servo",
+    )
     rehearsed = ("suction-active", "suction-arm", "suction-bellows", "suction-cube", "suction-softcube")
 
     def make_rig(self, spec: SuctionScene, start: Start) -> Rig:

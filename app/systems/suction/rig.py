@@ -30,11 +30,11 @@ from palpo.config.schema.gas import ActiveGas
 from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.suction.sides import RigidSide, SoftSide
 from palpo.physics.systems.suction.drives import Switches
 from palpo.physics.systems.suction.loop import SuctionLoop
 from palpo.physics.systems.suction.servo import make_servo as make_handle
-from palpo.physics.systems.suction.servo import suction_tick, tick_data
 
 
 class SuctionRig(PlainRig):
@@ -51,7 +51,7 @@ class SuctionRig(PlainRig):
         if hand is not None and spec.tool is not None:
             self.held = hand.handle.position.copy()
             turns = spec.tool.hold.orientation
-        self.state = make_handle(
+        self.ticks, self.state = make_handle(
             self.held,
             SERVO_CONTACTS,
             SERVO_CAVITIES,
@@ -66,10 +66,10 @@ class SuctionRig(PlainRig):
         self.lock = PromptLock(self.low, self.ratio)
         self.found = Findings(suction)
         self.low.watch = self._watch
-        self._data = tick_data(self.state)
+        self._data = tick_data(self.ticks)
         self._threads = start.threads
         self.servo: Servo = start.make_servo(
-            suction_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
+            servo_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
         )
 
     def _watch(self) -> None:
@@ -91,7 +91,7 @@ class SuctionRig(PlainRig):
     @property
     def waited(self) -> int:
         """Ticks in which the simulation paused for an overdue frame."""
-        return int(self.state.counts["calls"][0] - self.state.counts["tick"][0])
+        return int(self.state.ticks["calls"][0] - self.state.ticks["done"][0])
 
     @property
     def behind(self) -> int:
@@ -99,12 +99,12 @@ class SuctionRig(PlainRig):
         if self.built.hand is not None:
             return 0
         done = round(self.built.suction.time / self.dt) + 2 * self.low.budget.period
-        return max(0, int(self.state.counts["tick"][0]) - done)
+        return max(0, int(self.state.ticks["done"][0]) - done)
 
     @property
     def turn(self) -> NDArray[np.float64]:
         """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
-        return self.state.orientation
+        return self.state.cup.orientation
 
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
@@ -152,7 +152,7 @@ class SuctionRig(PlainRig):
 
     def counts(self) -> dict[str, int]:
         """Ticks whose solve came to one of its limits."""
-        told = self.state.solver.told[0]
+        told = self.state.engine.solver.told[0]
         return {"not converged": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:

@@ -15,6 +15,7 @@ from palpo.physics.contract.contacts import append
 from palpo.physics.contract.stages import DONE, END
 from palpo.physics.engine.equilibrium import delassus, gather, push_all
 from palpo.physics.engine.rows import free_motion, set_rows
+from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.table import ask_all
 from palpo.physics.engine.tick import begin, let_go, tell_shapes
 from palpo.physics.exchange.budget import Budget
@@ -25,9 +26,9 @@ from palpo.physics.exchange.patience import patience_of
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.servo import Hold, make_servo
+from palpo.physics.systems.hapco.servo import Hold, make_bodies
 from palpo.physics.systems.hapco.tick import FIXED, MOBILE, QuasistaticServo, put_settings
-from palpo.physics.systems.hapco.two_rates import MultirateServo, with_exchange
+from palpo.physics.systems.hapco.two_rates import MultirateServo, make_servo
 
 
 @kernel
@@ -127,13 +128,13 @@ def make_multirate(
     dt: float = 1e-3,
     ratio: int = 20,
     clock: int = 0,
-) -> tuple[MultirateServo, "ContactLoop"]:
-    """The servo's side of two bodies where they stand now, and the slow loop's.
+) -> tuple[TickState, MultirateServo, "ContactLoop"]:
+    """The servo of two bodies where they stand now, what it exchanges, and the slow loop's side.
 
-    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_servo.
+    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_bodies.
     """
-    m = with_exchange(make_servo(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
-    return m, ContactLoop(m, make_servo(mobile, fixed, detection, hold, settings, dt), ratio)
+    servo, m = make_servo(mobile, fixed, detection, hold, settings, dt, ratio, clock)
+    return servo, m, ContactLoop(m, make_bodies(mobile, fixed, detection, hold, settings, dt), ratio)
 
 
 class ContactLoop:

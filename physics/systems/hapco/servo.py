@@ -1,14 +1,9 @@
-"""From two quasi-static bodies to the state of the servo's tick, and the tick as a C function.
-
-The callback's user data is the address of a `Handle` to a `QuasistaticServo`; its type depends on dimensions
-and dtypes only, so that one compiled function, cached on disk, serves every scene.
-"""
+"""From two quasi-static bodies to an engine, to what is exchanged of it, and to the servo's tick."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
@@ -18,24 +13,25 @@ from palpo.physics.collision.tracked_contacts import make_tracked, tracked_unit
 from palpo.physics.compliance.surface import SURFACE
 from palpo.physics.compliance.surface_state import COUPLED, HELD, make_surface
 from palpo.physics.contact.solvers.semi_smooth_newton import make_semi_smooth
-from palpo.physics.contract.stages import make_hand
+from palpo.physics.contract.links import SETTINGS, TELL, link
+from palpo.physics.contract.stages import DONE, make_hand
 from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.dissipating import maximal_dissipation_unit
-from palpo.physics.engine.joints import UPRIGHT
+from palpo.physics.engine.grip import UPRIGHT, make_grip
 from palpo.physics.engine.relaxing import anderson_unit, uzawa_unit
+from palpo.physics.engine.servo import TickState, make_ticks
+from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.engine.stepping import newton_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.gains import COUPLING, Gains, gains_record
-from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture, make_settings
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.numerics.kernels import callback
 from palpo.physics.systems.hapco.detection import EDGE_CONTACTS, Detection, contact_slots, edge_reach
-from palpo.physics.systems.hapco.tick import HandPose, QuasistaticServo, tick
+from palpo.physics.systems.hapco.tick import QuasistaticServo, take_settings, tell
 
 SOLVERS = anderson_unit, uzawa_unit, newton_unit, gauss_seidel_unit, maximal_dissipation_unit
 """By the values of palpo.physics.exchange.quasistatic_frame.VALUES' solver."""
@@ -87,7 +83,7 @@ def default_settings(
     return values
 
 
-def make_servo(
+def make_bodies(
     mobile: QuasistaticBody,
     fixed: QuasistaticBody,
     detection: Detection | None = None,
@@ -97,7 +93,7 @@ def make_servo(
     port: Port | None = None,
     clock: int = 0,
 ) -> QuasistaticServo:
-    """The servo's side of two bodies, where they stand now.
+    """Two bodies in an engine, where they stand now.
 
     settings: `default_settings` with the detection's tolerance and the hold's gains if not given; given,
     they overrule both. dt: period [s]. clock: address of a C function (physics.exchange.lent_clock) for the
@@ -133,10 +129,11 @@ def make_servo(
         bodies, SOLVERS, capacity, dt,
         [Bound.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
     )  # fmt: skip
-    solver, rest = built.engine.solver, np.array(hold.rest, float)
+    solver, own = built.engine.solver, port or make_port()
     roomy = solver._replace(bordered=solver.bordered._replace(way=make_semi_smooth(capacity)))
     return QuasistaticServo(
-        port=port or make_port(),
+        port=own,
+        ticks=make_ticks(),
         live=settings.copy(),
         live_id=np.zeros(1, np.int64),
         engine=built.engine._replace(solver=roomy),
@@ -147,9 +144,7 @@ def make_servo(
         points=built.batches[0],
         tracked=tracked,
         hand=hand,
-        grip=HandPose(
-            np.array([hold.turns]), rest / np.linalg.norm(rest), mobile.position.copy(), np.zeros((2, 4))
-        ),
+        grip=make_grip(own, hand, built.batches[0], hold.turns, hold.rest, gap=tracked.tracker.gap),
         settings=make_settings(settings),
         settings_control=make_control(),
         picture=make_picture(mobile.surface_nodes.size + fixed.surface_nodes.size, capacity),
@@ -157,7 +152,7 @@ def make_servo(
     )
 
 
-def smallest_servo() -> QuasistaticServo:
+def smallest_bodies() -> QuasistaticServo:
     """One element over another, both rigid: the least that a tick can be run on."""
     cube = hex_block((0.01, 0.01, 0.01), (1, 1, 1))
     above = cube.with_nodes(cube.nodes + np.array([0.0, 0.02, 0.0]))
@@ -165,18 +160,29 @@ def smallest_servo() -> QuasistaticServo:
         QuasistaticBody(name, mesh, Material(1e6, 0.3, 1000.0), np.arange(8))
         for name, mesh in (("above", above), ("below", cube))
     ]
-    return make_servo(bodies[0], bodies[1], Detection(np.arange(8)))
+    return make_bodies(bodies[0], bodies[1], Detection(np.arange(8)))
 
 
-_CONTENT = typeof(smallest_servo())
+@link(smallest_bodies())
+def hapco_link(stage, s, h):
+    """The stages of palpo.physics.contract.links."""
+    if stage == SETTINGS:
+        take_settings(s)
+    elif stage == TELL:
+        return tell(s)
+    return DONE
 
 
-@callback(types.int32(HandleType(_CONTENT)))
-def hapco_tick(state):
-    """`int32 f(void *)`: one tick of the QuasistaticServo behind the handle; its status."""
-    return tick(state)
-
-
-def tick_data(servo: QuasistaticServo) -> Handle:
-    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    return handle_for(servo, _CONTENT, "quasi-static servo")
+def make_servo(
+    mobile: QuasistaticBody,
+    fixed: QuasistaticBody,
+    detection: Detection | None = None,
+    hold: Hold | None = None,
+    settings: NDArray[np.void] | None = None,
+    dt: float = 1e-3,
+    port: Port | None = None,
+    clock: int = 0,
+) -> tuple[TickState, QuasistaticServo]:
+    """The servo of two bodies where they stand now, and what it exchanges; as `make_bodies`."""
+    side = make_bodies(mobile, fixed, detection, hold, settings, dt, port, clock)
+    return make_tick_state(side.engine, [side.grip], [Bound.bind(hapco_link, side)], side.ticks), side

@@ -22,6 +22,8 @@ not set back to a slip that never came, which would give the hand energy.
 **Before it touches** the slow loop solves for a pose pushed in along the contacts' normals until one bears.
 Its tangent, cut at zero, is the contact force from the touch on.
 
+What follows is a body of the servo's engine (palpo.physics.compliance.followed).
+
 What is frozen for a frame's life, as in palpo.physics.systems.hapco.two_rates: the pairs, their points and
 normals, W, and the shapes for the picture. Points and normals are those of the foretold pose. The slow loop's
 bodies follow the hand by themselves: the servo tells it the hand's motion only, no force, so that the two do
@@ -31,73 +33,56 @@ not form a loop.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.compliance.followed import (
+    FOLLOWED,
+    FORETOLD,
+    UNLOADING,
+    Followed,
+    displacement,
+    make_followed,
+    power,
+    world_force,
+)
+from palpo.physics.compliance.surface import SURFACE
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
-from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
-from palpo.physics.contract.stages import DONE
-from palpo.physics.engine.tick import aim, tell_shapes
+from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contract.links import FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.stages import DONE, Body, make_batch
+from palpo.physics.engine.build import Bound, make_engine
+from palpo.physics.engine.servo import TickState
+from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.exchange.buffer import is_fresh, make_control, publish, reader_slot, writer_slot
-from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.exchange.patience import none_in_force, wait, waits
-from palpo.physics.exchange.port import CONTACTS_LOST, NOT_FINITE, OK, TOUCHES, end_tick
+from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.patience import none_in_force, waits
+from palpo.physics.exchange.port import CONTACTS_LOST, TOUCHES
 from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
 from palpo.physics.numerics.arrays import copy
-from palpo.physics.numerics.kernels import callback, kernel
-from palpo.physics.numerics.math3 import cross3, dot3, quat_difference
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import dot3
+from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.frames import adopt
-from palpo.physics.systems.hapco.servo import smallest_servo
-from palpo.physics.systems.hapco.tick import QuasistaticServo, draw_bodies, pose, tell_hand
+from palpo.physics.systems.hapco.servo import SOLVERS, Hold, make_bodies, smallest_bodies
+from palpo.physics.systems.hapco.tick import QuasistaticServo, draw_bodies
 
-SMOOTHING = 0.01
-"""Time constant of the velocity by which it is foretold [s]."""
 SLIDES = 1e-3
 """Slip in shares of the collision tolerance below which a contact on its cone may as well stick."""
-FORETOLD, UNLOADING = range(2)
-"""Whether forces follow from the foretold pose, or from those of the last tick."""
-
-
-class Following(NamedTuple):
-    """Where the servo is on a frame."""
-
-    mode: NDArray[np.int64]  # (1,) FORETOLD or UNLOADING
-    force: NDArray[np.float64]  # (c, 3) of the last tick [N], contacts' axes
-    last: NDArray[np.float64]  # (3,) [m] the hand at the last tick
-    last_q: NDArray[np.float64]  # (4,)
-    velocity: NDArray[np.float64]  # (6,) [m/s], [rad/s] smoothed
-    way: NDArray[np.float64]  # (3, 6) scratch
-    vectors: NDArray[np.float64]  # (4, 3) scratch
 
 
 class TangentServo(NamedTuple):
-    """Everything that a tick reads and writes."""
+    """What a servo that follows tangents exchanges."""
 
     servo: QuasistaticServo
-    calls: NDArray[np.int64]  # (1,) of the tick
     in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
-    following: Following
-    frame: TangentFrame
+    following: Followed
+    frame: TangentFrame  # the same as of `following`
     frame_control: NDArray[np.int64]
+    way: NDArray[np.float64]  # (6,) scratch
     state: HandState
     state_control: NDArray[np.int64]
-
-
-@kernel
-def _way(s, position, orientation, out):
-    """out (6,) = the hand's motion from that pose."""
-    for i in range(3):
-        out[i] = s.hand.position[i] - position[i]
-    quat_difference(s.hand.orientation, orientation, out[3:6])
-
-
-@kernel
-def _power(release, way):
-    """Work of friction on what slides over a way (6,) [J]."""
-    total = 0.0
-    for i in range(6):
-        total += release[i] * way[i]
-    return total
 
 
 @kernel
@@ -107,9 +92,7 @@ def _put_by(m, f):
     clear_anchors(anchors)
     for k in range(frame.count[f].found):
         kept = add_anchor(anchors, frame.identity[f, k])
-        axes, r = frame.axes[f, k], to.force[k]
-        for i in range(3):
-            anchors.force[kept, i] = axes[0, i] * r[0] + axes[1, i] * r[1] + axes[2, i] * r[2]
+        world_force(to, k, anchors.force[kept])
 
 
 @kernel
@@ -127,93 +110,45 @@ def _go_on(m, f):
 
 @kernel
 def _take_frame(m):
-    """Adopt the newest frame if there is one, its settings too; where to follow it from."""
-    s, f = m.servo, reader_slot(m.frame_control)
+    """The newest frame comes into force if there is one, its settings too; where to follow it from."""
     if not is_fresh(m.frame_control):
-        return f
-    _put_by(m, f)
-    f, frame, to = adopt(m), m.frame, m.following
+        return
+    _put_by(m, reader_slot(m.frame_control))
+    f, frame, to, grip = adopt(m), m.frame, m.following, m.servo.grip
+    to.slot[0], to.mu[0] = f, m.servo.live[0].friction
     _go_on(m, f)
-    _way(s, frame.behind[f], frame.behind_q[f], to.way[0])
-    to.mode[0] = UNLOADING if _power(frame.release[f], to.way[0]) > 0.0 else FORETOLD
-    return f
+    displacement(grip.goal, grip.goal_q, frame.behind[f], frame.behind_q[f], m.way)
+    to.mode[0] = UNLOADING if power(frame.release[f], m.way) > 0.0 else FORETOLD
 
 
 @kernel
-def _follow(m, f):
-    """Forces at the hand's present pose; the share of them that the cones take off.
-
-    Where the hand goes against the slip that was foretold, the forces go on from those of the last tick.
-    """
-    s, frame, to = m.servo, m.frame, m.following
-    step, mu = to.way[0], s.live[0].friction
-    _way(s, to.last, to.last_q, step)
-    if to.mode[0] == FORETOLD and _power(frame.release[f], step) > 0.0:
-        to.mode[0] = UNLOADING
-    foretold, way = to.mode[0] == FORETOLD, step
-    if foretold:
-        way = to.way[1]
-        _way(s, frame.ahead[f], frame.ahead_q[f], way)
-    cut, size, r = 0.0, 0.0, to.vectors[0]
-    for k in range(frame.count[f].found):
-        base = frame.force[f, k] if foretold else to.force[k]
-        slope = frame.tangent[f, k] if foretold else frame.elastic[f, k]
-        for i in range(3):
-            row = slope[i]
-            r[i] = base[i] + (
-                row[0] * way[0] + row[1] * way[1] + row[2] * way[2]
-                + row[3] * way[3] + row[4] * way[4] + row[5] * way[5]
-            )  # fmt: skip
-        normal = max(0.0, r[0])
-        share = scale_to_disc(r[1], r[2], mu * normal)
-        cut += (r[0] - normal) ** 2 + (1.0 - share) ** 2 * (r[1] ** 2 + r[2] ** 2)
-        size += r[0] ** 2 + r[1] ** 2 + r[2] ** 2
-        to.force[k, 0], to.force[k, 1], to.force[k, 2] = normal, share * r[1], share * r[2]
-    copy(s.hand.position, to.last)
-    copy(s.hand.orientation, to.last_q)
-    return (cut / size) ** 0.5 if size > 0.0 else 0.0
-
-
-@kernel
-def _feel(m, f, cut):
-    """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
-    s, frame, to = m.servo, m.frame, m.following
-    status, hand, n, active = s.port.status[0], s.hand, m.frame.count[f].found, 0
-    world, moment = to.vectors[2], to.vectors[3]
-    for i in range(3):
-        hand.force[i] = hand.torque[i] = 0.0
-        hand.held[i] = hand.position[i]
-    for k in range(n):
-        axes, r = frame.axes[f, k], to.force[k]
-        active += r[0] > 0.0
-        for i in range(3):
-            world[i] = axes[0, i] * r[0] + axes[1, i] * r[1] + axes[2, i] * r[2]
-        cross3(frame.arm[f, k], world, moment)
-        for i in range(3):
-            hand.force[i] += world[i]
-            hand.torque[i] += moment[i]
-    s.port.info[0].depth, s.port.info[0].residual = 0.0, cut
-    status.sweeps = status.replayed = 0
-    status.contacts, status.rows, status.frame = active, 3 * n, s.live_id[0]
+def _tell_numbers(m):
+    """The numbers that go with the force: its contacts are the frame's, not the engine's."""
+    s, to = m.servo, m.following
+    status, info, found, active = s.port.status[0], s.port.info[0], m.frame.count[to.slot[0]], 0
+    for k in range(found.found):
+        active += to.force[k, 0] > 0.0
+    copy(s.hand.force, info.total)
+    info.depth, info.residual = 0.0, to.cut[0]
+    status.replayed = 0
+    status.contacts, status.rows, status.frame = active, 3 * found.found, s.live_id[0]
     status.felt = TOUCHES if active > 0 else 0
-    status.flags = CONTACTS_LOST if frame.count[f].lost > 0 else 0
-    return tell_hand(s)
+    status.flags = CONTACTS_LOST if found.lost > 0 else 0
 
 
 @kernel
-def _publish_picture(m, f):
+def _publish_picture(m):
     """The picture of this tick, with the shapes of the frame."""
-    s, frame, to = m.servo, m.frame, m.following
+    s, frame, to, f = m.servo, m.frame, m.following, m.following.slot[0]
     out, w = s.picture, writer_slot(s.picture_control)
     draw_bodies(s, w, s.hand.orientation)
     out.n_contacts[w] = frame.count[f].found
-    mu = s.live[0].friction
     for k in range(frame.count[f].found):
-        axes, r = frame.axes[f, k], to.force[k]
+        r = to.force[k]
         for i in range(3):
             out.contact_point[w, k, i] = s.hand.position[i] + frame.arm[f, k, i]
-            out.contact_force[w, k, i] = axes[0, i] * r[0] + axes[1, i] * r[1] + axes[2, i] * r[2]
-        sliding = r[1] * r[1] + r[2] * r[2] >= ((1.0 - SLIDES) * mu * r[0]) ** 2
+        world_force(to, k, out.contact_force[w, k])
+        sliding = r[1] * r[1] + r[2] * r[2] >= ((1.0 - SLIDES) * to.mu[0] * r[0]) ** 2
         out.contact_status[w, k] = (SLIP if sliding else STICK) if r[0] > 0.0 else OPEN
     publish(s.picture_control)
 
@@ -221,80 +156,68 @@ def _publish_picture(m, f):
 @kernel
 def _tell_hand(m):
     """The hand's pose and velocity for the slow loop."""
-    s, to = m.servo, m.following
-    out, w = m.state, writer_slot(m.state_control)
-    out.calls[w] = m.calls[0]
+    s, out, w = m.servo, m.state, writer_slot(m.state_control)
+    out.calls[w] = s.ticks[0].calls
     copy(s.hand.position, out.position[w])
     copy(s.hand.orientation, out.orientation[w])
-    copy(to.velocity, out.velocity[w])
+    copy(m.following.velocity, out.velocity[w])
     publish(m.state_control)
 
 
-@kernel
-def _lead(m):
-    """The hand's pose from the port, and its smoothed velocity."""
-    s, to = m.servo, m.following
-    before, turn = to.vectors[2], to.vectors[3]
-    for i in range(3):
-        before[i] = s.hand.position[i]
-    pose(s)
-    if s.engine.now[0] == 0:
-        copy(s.hand.position, to.last)
-        copy(s.hand.orientation, to.last_q)
-        return
-    step = s.engine.step[0]
-    share = step / (step + SMOOTHING)
-    quat_difference(s.hand.orientation, to.last_q, turn)
-    for i in range(3):
-        to.velocity[i] += share * ((s.hand.position[i] - before[i]) / step - to.velocity[i])
-        to.velocity[3 + i] += share * (turn[i] / step - to.velocity[3 + i])
-
-
-@kernel
-def tick(m):
-    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on m.servo.port.
-
-    While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
-    """
-    s, in_force = m.servo, m.in_force[0]
-    m.calls[0] += 1
-    if waits(in_force, s.engine.now[0], m.frame_control):
-        return wait(s.port, s.engine.now[0] - in_force.adopted_at + in_force.waited)
-    _lead(m)
-    f = _take_frame(m)
-    status = _feel(m, f, _follow(m, f))
-    if status != OK or aim(s.engine) != DONE or tell_shapes(s.engine) != DONE:
-        return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
-    _publish_picture(m, f)
-    s.engine.now[0] += 1
-    _tell_hand(m)
-    return end_tick(s.port, status, s.engine.now[0] - 1 - in_force.adopted_at)
-
-
-def with_exchange(servo: QuasistaticServo, ratio: int) -> TangentServo:
-    """A servo whose shapes and forces come with frames, one in `ratio` ticks."""
-    servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
-    capacity = servo.tracked.found.gap.size
-    following = Following(
-        np.zeros(1, np.int64), np.zeros((capacity, 3)), servo.hand.position.copy(),
-        servo.hand.orientation.copy(), np.zeros(6), np.zeros((3, 6)), np.zeros((4, 3)),
+def _with_exchange(side: QuasistaticServo, ratio: int, clock: int = 0) -> TangentServo:
+    """Bodies whose shapes come with frames, one in `ratio` ticks, and a third that brings the forces."""
+    side.mobile.frozen[0] = side.fixed.frozen[0] = True
+    capacity, hand = side.tracked.found.gap.size, side.hand
+    frame = make_tangent_frame(side.mobile.u.shape[0], side.fixed.u.shape[0], capacity)
+    following = make_followed(frame, hand.position, hand.orientation)
+    surfaces = [
+        Body(SURFACE, Handle(state), make_batch(0)._replace(x=x))
+        for state, x in ((side.mobile, side.mobile_x), (side.fixed, side.fixed_x))
+    ]
+    built = make_engine(
+        [*surfaces, FOLLOWED.bind(following)], SOLVERS, 1, float(side.engine.step[0]),
+        hands={0: hand, 2: hand}, clock=clock,
     )  # fmt: skip
+    points = built.batches[0]
+    side = side._replace(engine=built.engine, points=points, grip=side.grip._replace(points=points))
     return TangentServo(
-        servo, np.zeros(1, np.int64), none_in_force(ratio), following,
-        make_tangent_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity), make_control(),
-        make_hand_state(), make_control(),
+        side, none_in_force(ratio), following, frame, make_control(), np.zeros(6), make_hand_state(),
+        make_control(),
     )  # fmt: skip
 
 
-_CONTENT = typeof(with_exchange(smallest_servo(), 1))
+@link(_with_exchange(smallest_bodies(), 1))
+def tangent_link(stage, m, h):
+    """The stages of palpo.physics.contract.links."""
+    if stage == OVERDUE:
+        late = waits(m.in_force[0], m.servo.ticks[0].done, m.frame_control)
+        return LATE if late else DONE
+    if stage == FRAME:
+        _take_frame(m)
+    elif stage == TELL:
+        _tell_numbers(m)
+        _publish_picture(m)
+        _tell_hand(m)
+    return DONE
 
 
-@callback(types.int32(HandleType(_CONTENT)))
-def tangent_tick(state):
-    """`int32 f(void *)`: one tick of the TangentServo behind the handle; its status."""
-    return tick(state)
+def make_servo(
+    mobile: QuasistaticBody,
+    fixed: QuasistaticBody,
+    detection: Detection | None = None,
+    hold: Hold | None = None,
+    settings: NDArray[np.void] | None = None,
+    dt: float = 1e-3,
+    ratio: int = 20,
+    clock: int = 0,
+) -> tuple[TickState, TangentServo]:
+    """The servo of two bodies where they stand now, and what it exchanges with a slow loop.
 
-
-def tick_data(m: TangentServo) -> Handle:
-    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    return handle_for(m, _CONTENT, "tangent servo")
+    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_bodies.
+    Raises InputError as that, and for a frame that is not where the hand is.
+    """
+    if hold is not None and not hold.direct:
+        raise InputError("to follow tangents the frame must be where the hand is (hold direct)")
+    side = _with_exchange(make_bodies(mobile, fixed, detection, hold, settings, dt), ratio, clock)
+    own, links = side.servo, [Bound.bind(tangent_link, side)]
+    return make_tick_state(own.engine, [own.grip], links, own.ticks, side.in_force), side

@@ -19,6 +19,7 @@ from palpo.physics.contact.tangents import ForceTangents
 from palpo.physics.contract.stages import DONE, END, PLACE
 from palpo.physics.engine.equilibrium import delassus, gather, push, push_all, solve, tell_statuses
 from palpo.physics.engine.rows import free_motion, set_rows
+from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.solve import judge, open_step
 from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.engine.tick import aim, begin, end, find, let_go
@@ -27,13 +28,12 @@ from palpo.physics.exchange.buffer import acquire, writer_slot
 from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.port import NOT_FINITE
 from palpo.physics.numerics.arrays import copy
-from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import norm3, quat_difference, rotate_by
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLoop
-from palpo.physics.systems.hapco.servo import Hold, make_servo
-from palpo.physics.systems.hapco.tangent import SLIDES, TangentServo, with_exchange
+from palpo.physics.systems.hapco.servo import Hold, make_bodies
+from palpo.physics.systems.hapco.tangent import SLIDES, TangentServo, make_servo
 from palpo.physics.systems.hapco.tick import MOBILE, QuasistaticServo, put_settings
 
 AHEAD = 1.5
@@ -165,16 +165,14 @@ def make_tangent(
     dt: float = 1e-3,
     ratio: int = 20,
     clock: int = 0,
-) -> tuple[TangentServo, "TangentLoop"]:
-    """The servo's side of two bodies where they stand now, and the slow loop's.
+) -> tuple[TickState, TangentServo, "TangentLoop"]:
+    """The servo of two bodies where they stand now, what it exchanges, and the slow loop's side.
 
-    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_servo.
-    Raises InputError as that, and for a frame that is not where the hand is.
+    ratio: servo ticks in a low period; the rest, and what it raises, as
+    palpo.physics.systems.hapco.tangent.make_servo.
     """
-    if hold is not None and not hold.direct:
-        raise InputError("to follow tangents the frame must be where the hand is (hold direct)")
-    m = with_exchange(make_servo(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
-    return m, TangentLoop(m, make_servo(mobile, fixed, detection, hold, settings, dt), ratio)
+    servo, m = make_servo(mobile, fixed, detection, hold, settings, dt, ratio, clock)
+    return servo, m, TangentLoop(m, make_bodies(mobile, fixed, detection, hold, settings, dt), ratio)
 
 
 class Solution(NamedTuple):

@@ -23,43 +23,41 @@ two low periods.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.collision.tracked_contacts import separation, tell
+from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.collision.tracked_contacts import separation
+from palpo.physics.collision.tracked_contacts import tell as tell_contacts
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import STICK
-from palpo.physics.contact.solvers.block import set_offset
+from palpo.physics.contract.contacts import FIND, detector
+from palpo.physics.contract.links import BOOK, FRAME, LATE, OVERDUE, TELL, link
 from palpo.physics.contract.stages import DONE
-from palpo.physics.engine.equilibrium import gather, push, scatter, settled, solve, tell_statuses, warm_start
-from palpo.physics.engine.rows import free_motion
-from palpo.physics.engine.solve import open_step
-from palpo.physics.engine.tick import aim, end, let_go, tell_shapes
-from palpo.physics.engine.working_set import SOLVES, admit, gather_matrix, start_set
-from palpo.physics.exchange.atomics import view_square
-from palpo.physics.exchange.buffer import is_fresh, make_control, publish, reader_slot, writer_slot
+from palpo.physics.engine.build import Bound
+from palpo.physics.engine.servo import TickState
+from palpo.physics.engine.servo import make_servo as make_tick_state
+from palpo.physics.exchange.buffer import is_fresh, make_control, publish, writer_slot
 from palpo.physics.exchange.contact_frame import (
     ContactFrame,
     Equilibrium,
     make_contact_frame,
     make_equilibrium,
 )
-from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.exchange.patience import none_in_force, wait, waits
-from palpo.physics.exchange.port import NOT_FINITE, end_tick
-from palpo.physics.numerics.arrays import all_finite, copy, copy_rows
-from palpo.physics.numerics.kernels import callback, inlined, kernel
+from palpo.physics.exchange.patience import none_in_force, waits
+from palpo.physics.numerics.arrays import copy, copy_rows
+from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import dot3, matvec3, matvec3_transposed
+from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.frames import adopt
-from palpo.physics.systems.hapco.servo import smallest_servo
-from palpo.physics.systems.hapco.tick import QuasistaticServo, feedback, pose, publish_picture
+from palpo.physics.systems.hapco.servo import Hold, make_bodies, smallest_bodies
+from palpo.physics.systems.hapco.tick import QuasistaticServo, tell
 
 
 class MultirateServo(NamedTuple):
-    """Everything that a tick reads and writes."""
+    """What the servo of two loops exchanges."""
 
     servo: QuasistaticServo
-    calls: NDArray[np.int64]  # (1,) of the tick
+    fresh: NDArray[np.bool_]  # (1,) whether a frame has come whose contacts are to be taken
     in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     frame: ContactFrame
     frame_control: NDArray[np.int64]
@@ -77,14 +75,10 @@ def _separation(s, slots, weights, k, out):
 
 @kernel
 def _take_frame(m):
-    """Adopt the newest frame if there is one; its settings, too."""
-    s, f = m.servo, reader_slot(m.frame_control)
-    if not is_fresh(m.frame_control):
-        return f
-    f = adopt(m)
-    tell_shapes(s.engine)
-    _take_contacts(s, m.frame, f)
-    return f
+    """The newest frame comes into force, if there is one; the detector takes its contacts."""
+    if is_fresh(m.frame_control):
+        m.servo.engine.offer[0] = adopt(m)
+        m.fresh[0] = True
 
 
 @kernel
@@ -143,7 +137,7 @@ def _publish_state(m):
     """The equilibrium for the slow loop."""
     s, out, w = m.servo, m.state, writer_slot(m.state_control)
     found, contacts, at = s.tracked.found, s.engine.contacts, s.mobile.frame.now
-    out.calls[w] = m.calls[0]
+    out.calls[w] = s.ticks[0].calls
     copy(at.position, out.position[w])
     copy(at.orientation, out.orientation[w])
     out.n_contacts[w] = found.count[0].found
@@ -157,108 +151,69 @@ def _publish_state(m):
     publish(m.state_control)
 
 
-@inlined
-def frame_matrix(m, f):
-    """W of the servo's present contacts, shape (3 n, 3 n), over the memory of the frame in slot f."""
-    n = 3 * m.servo.tracked.found.count[0].found
-    return view_square(m.frame.w[f], n)
+_SMALLEST = smallest_bodies()
 
 
-@kernel
-def _see_offsets(e, whole):
-    """u of all contacts under the forces so far, by W of them all; False where it is no number."""
-    n = e.contacts.count[0].found
-    set_offset(whole, e.b, e.r, e.u, 0, 3 * n)
-    for k in range(n):
-        e.gap[k] = e.u[3 * k]
-    return all_finite(e.u[: 3 * n])
-
-
-@kernel
-def _solve_set(e, whole):
-    """Forces of the working set, which grows by what sinks in, out of W of all contacts.
-
-    Here the offsets under given forces cost no more than the columns of W that bear.
-    """
-    n = e.contacts.count[0].found
-    warm_start(e)
-    start_set(e.contacts.force, n, e.inside)
-    if not _see_offsets(e, whole):
-        return NOT_FINITE
-    admit(e.gap, n, e.inside)
-    open_step(e.solver)
-    for left in range(SOLVES, 0, -1):
-        gather(e)
-        rows = e.problem.rows[1]
-        gather_matrix(whole, e.member, view_square(e.problem.w, rows))
-        if not all_finite(e.problem.w[: rows * rows]) or solve(e) != DONE:
-            return NOT_FINITE
-        scatter(e)
-        if not _see_offsets(e, whole):
-            return NOT_FINITE
-        if settled(e) or e.solver.told[0].flags != 0 or left == 1:
-            break
-        admit(e.gap, n, e.inside)
-    tell_statuses(e)
-    return push(e)
-
-
-@kernel
-def _step(m, f):
-    """From the frame's contacts to the equilibrium at the hand's present pose; DONE or NOT_FINITE."""
-    s, e = m.servo, m.servo.engine
-    if let_go(e) != DONE:
-        return NOT_FINITE
-    e.contacts.count[0].found = 0
-    e.contacts.count[0].lost = 0
-    tell(s.tracked, e.contacts)
-    if free_motion(e) != DONE or _solve_set(e, frame_matrix(m, f)) != DONE:
-        return NOT_FINITE
-    return end(e)
-
-
-@kernel
-def tick(m):
-    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on m.servo.port.
-
-    While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
-    """
-    s, e, in_force = m.servo, m.servo.engine, m.in_force[0]
-    m.calls[0] += 1
-    if waits(in_force, s.engine.now[0], m.frame_control):
-        return wait(s.port, s.engine.now[0] - in_force.adopted_at + in_force.waited)
-    pose(s)
-    if aim(e) != DONE or _step(m, _take_frame(m)) != DONE:
-        return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
-    _remember(s)
-    status = feedback(s)
-    publish_picture(s)
-    _publish_state(m)
-    return end_tick(s.port, status, s.engine.now[0] - 1 - in_force.adopted_at)
-
-
-def with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
-    """A servo whose shapes come with frames, and so do its contacts; ratio: its ticks in a low period."""
+def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
+    """Bodies whose shapes come with frames, and so do their contacts; ratio: ticks in a low period."""
     servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
-    engine = servo.engine
-    servo = servo._replace(engine=engine._replace(detector=engine.detector[:0]))
     capacity = servo.tracked.found.gap.size
+    frame = make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity)
+    servo = servo._replace(engine=servo.engine._replace(offered=frame.w))
     return MultirateServo(
-        servo, np.zeros(1, np.int64), none_in_force(ratio),
-        make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity),
-        make_control(), make_equilibrium(capacity), make_control(),
+        servo, np.zeros(1, np.bool_), none_in_force(ratio), frame, make_control(),
+        make_equilibrium(capacity), make_control(),
     )  # fmt: skip
 
 
-_CONTENT = typeof(with_exchange(smallest_servo(), 1))
+_EXCHANGE = _with_exchange(_SMALLEST, 1)
 
 
-@callback(types.int32(HandleType(_CONTENT)))
-def multirate_tick(state):
-    """`int32 f(void *)`: one tick of the MultirateServo behind the handle; its status."""
-    return tick(state)
+@detector(_EXCHANGE)
+def offered_unit(stage, m, contacts, h):
+    """The stages of palpo.physics.contract.contacts: the contacts that the frame in force has."""
+    if stage == FIND:
+        if m.fresh[0]:
+            m.fresh[0] = False
+            _take_contacts(m.servo, m.frame, m.servo.engine.offer[0])
+        tell_contacts(m.servo.tracked, contacts)
+    return DONE
 
 
-def tick_data(m: MultirateServo) -> Handle:
-    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    return handle_for(m, _CONTENT, "multi-rate servo")
+@link(_EXCHANGE)
+def two_rate_link(stage, m, h):
+    """The stages of palpo.physics.contract.links."""
+    if stage == OVERDUE:
+        late = waits(m.in_force[0], m.servo.ticks[0].done, m.frame_control)
+        return LATE if late else DONE
+    if stage == FRAME:
+        _take_frame(m)
+    elif stage == BOOK:
+        _remember(m.servo)
+    elif stage == TELL:
+        code = tell(m.servo)
+        _publish_state(m)
+        return code
+    return DONE
+
+
+def make_servo(
+    mobile: QuasistaticBody,
+    fixed: QuasistaticBody,
+    detection: Detection | None = None,
+    hold: Hold | None = None,
+    settings: NDArray[np.void] | None = None,
+    dt: float = 1e-3,
+    ratio: int = 20,
+    clock: int = 0,
+) -> tuple[TickState, MultirateServo]:
+    """The servo of two bodies where they stand now, and what it exchanges with a slow loop.
+
+    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_bodies.
+    """
+    side = _with_exchange(make_bodies(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
+    found = Bound.bind(offered_unit, side)
+    own = side.servo
+    own.engine.detector[0], own.engine.detector_state[0] = found.unit.address, found.handle.address
+    links = [Bound.bind(two_rate_link, side)]
+    return make_tick_state(own.engine, [own.grip], links, own.ticks, side.in_force, [found]), side

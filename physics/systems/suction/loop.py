@@ -166,9 +166,9 @@ class SuctionLoop:
         self.frame_id = self.tick = self.present = self.lost_slots = 0
         self.watch: Callable[[], None] = lambda: None
         """Called at the end of every step, while its contacts and cavities are still there."""
-        ratio = round(suction.h / float(servo.dt[0]))
+        ratio = round(suction.h / float(servo.engine.step[0]))
         self.budget, self._wished = Budget(ratio), ratio
-        self._most = servo.frame.mu.shape[1]
+        self._most = servo.cup.frame.mu.shape[1]
         self._begun = -1
 
     def set_budget(self, budget: Budget) -> None:
@@ -177,7 +177,7 @@ class SuctionLoop:
 
     def _stretch(self) -> None:
         """Give the step that begins its length; a held cup's last one ends with its own."""
-        self.settings["step"] = h = self.budget.period * float(self.servo.dt[0])
+        self.settings["step"] = h = self.budget.period * float(self.servo.engine.step[0])
         self.suction.take_step(h)
 
     def begin(self) -> None:
@@ -213,9 +213,9 @@ class SuctionLoop:
         held = hand.prepare()
         part = grouped(held, self._most)
         coupling = couple(held.stiffness, hand.gains, self.settings["step"][0], hand.error)
-        frame, free = self.servo.frame, writer_slot(self.servo.frame_control)
+        frame, free = self.servo.cup.frame, writer_slot(self.servo.frame_control)
         fill_frame(frame, free, part, coupling, self.settings, origin)
-        frame.patience[free] = patience_of(self.budget.period, self._wished, self.servo.dt[0])
+        frame.patience[free] = patience_of(self.budget.period, self._wished, float(self.servo.engine.step[0]))
         frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
         self.times.add("step", completed - start)
         self.times.add("frame", perf_counter() - completed)
@@ -226,15 +226,15 @@ class SuctionLoop:
 
     def complete(self) -> int:
         """Ticks done by now."""
-        return int(self.servo.counts["tick"][0])
+        return int(self.servo.ticks["done"][0])
 
     def finish(self, until: int, present: int | None = None) -> None:
         """Publish the frame."""
         control = self.servo.frame_control
         self.frame_id += 1
         if self.hand is None:
-            self.servo.frame.settings[writer_slot(control)] = self.settings[0]
-        self.servo.frame.id[writer_slot(control)] = self.frame_id
+            self.servo.cup.frame.settings[writer_slot(control)] = self.settings[0]
+        self.servo.cup.frame.id[writer_slot(control)] = self.frame_id
         publish(control)
         self.tick = until
         self.present = until if present is None else present

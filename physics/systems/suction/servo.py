@@ -1,15 +1,8 @@
-"""The servo's tick of a held suction cup: the slow loop's own problem, solved with the hand's present pose.
+"""The servo of a held suction cup: the slow loop's own problem, solved with the hand's present pose.
 
-A step of the slow loop (palpo.physics.systems.suction.step) is linear in the twist d by which its held frame,
-the handle, moves until the step's end, but for the laws of contact, friction and air. So a frame carries
-
-    u = W x + b + B d,    wrench on what holds the handle = S d - F - B^T x
-
-with x = (r, p - P_atm) and u = (gaps and slips, volumes), and each tick solves contacts, friction and
-pressures together (physics.engine.pressing) for the pose in which the hand is now. The virtual coupling
-to the hand is a spring and a damper in parallel, implicit in the step as in the other systems: the slow loop
-condenses it into W, so that the handle's twist needs no unknowns of its own. The force on the hand is minus
-what the coupling has to pull the handle with: inertia, weight, elasticity, contact and suction.
+To the engine the cup is a body that its frames describe (palpo.physics.compliance.condensed), and so are its
+contacts and cavities, which `frame_rows` hands on; each tick solves contacts, friction and pressures together
+(palpo.physics.engine.pressurising) for the pose in which the hand is now.
 
 **What is frozen** for a frame's life: the contacts, their normals and arms; the borders of the cavities and
 their volumes' gradients; the elements' rotations, W, B and S; and n of each cavity at the step's start.
@@ -17,78 +10,190 @@ All of it is about the state in which the step began, so that the error is of fi
 The amount that escapes at P_max is found anew by each tick and committed by the slow loop alone. At the tick
 in which the slow loop ends the step it solves the same problem, with the same pose.
 
-**Momentum.** Within a step the bodies' start velocities count in proportion to the time since it began:
-in free motion the handle then goes along with the hand instead of lagging behind or running ahead, and
-at the step's end all of it is there. A tick keeps no state from another one but what to start from: between
-two frames the hand moves in the field of a convex potential, but for friction and the momentum's share.
+A tick keeps no state from another one but what to start from: between two frames the hand moves in the field
+of a convex potential, but for friction and the momentum's share.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numba import typeof, types
 from numpy.typing import NDArray
 
-from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.engine.pressing import press
-from palpo.physics.engine.solve import Solver, make_solver, open_step
-from palpo.physics.exchange.atomics import view_square
-from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, reader_slot, writer_slot
-from palpo.physics.exchange.handle import Handle, HandleType, handle_for
-from palpo.physics.exchange.patience import come_into_force, none_in_force, wait, waits
-from palpo.physics.exchange.port import NOT_FINITE, OK, SUCKS, TOUCHES, Port, end_tick, make_port
-from palpo.physics.exchange.suction_frame import HandState, SuctionFrame, make_hand_state, make_suction_frame
-from palpo.physics.numerics.arrays import all_finite, copy
-from palpo.physics.numerics.kernels import callback, inlined, kernel
-from palpo.physics.numerics.math3 import quat_difference, quat_multiply, quat_normalise, rotate_by
-from palpo.physics.suction.pressure import Gas
-
-LATEST = 2.0
-"""Most steps for which the start velocities are followed when a frame is late."""
+from palpo.physics.compliance.condensed import CONDENSED, Condensed, make_condensed
+from palpo.physics.compliance.fixed import FIXED, make_fixed
+from palpo.physics.contract.contacts import FIND, append, detector
+from palpo.physics.contract.links import FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.stages import DONE, Batch, Hand, make_hand
+from palpo.physics.engine.build import Bound, make_engine
+from palpo.physics.engine.cavities import Cavities, make_cavities
+from palpo.physics.engine.grip import make_grip
+from palpo.physics.engine.pressurising import pressure_unit
+from palpo.physics.engine.servo import TickState, make_ticks
+from palpo.physics.engine.servo import make_servo as make_tick_state
+from palpo.physics.engine.table import Engine
+from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, writer_slot
+from palpo.physics.exchange.patience import come_into_force, none_in_force, waits
+from palpo.physics.exchange.port import SUCKS, TOUCHES, Port, make_port
+from palpo.physics.exchange.suction_frame import HandState, make_hand_state
+from palpo.physics.numerics.arrays import copy
+from palpo.physics.numerics.kernels import kernel
 
 HOLDS = 0.01
 """Share of the atmosphere's pressure by which a cavity that holds is below it."""
 
-COUNTS = np.dtype([("tick", np.int64), ("calls", np.int64), ("held", np.int64), ("turns", np.int64)])
-"""Ticks done and calls; whether the hand holds the handle, and turns it."""
+CUP, WORLD = 0, 1
+"""The engine's numbers of the held cup and of all that it touches, which the cup's own W contains."""
 
 
-class Air(NamedTuple):
-    """The cavities' air in the present tick, room for k of them (palpo.physics.suction.pressure.Gas)."""
+class FrameRows(NamedTuple):
+    """What the detector knows: the cup, and the list that its cavities go to."""
 
-    pressure: NDArray[np.float64]  # (k,) [Pa]
-    amount: NDArray[np.float64]  # (k,) [mol]
-    volume: NDArray[np.float64]  # (k,) [m3]
-    area: NDArray[np.float64]  # (k,) [m2]
-    start: NDArray[np.float64]  # (2, k)
+    cup: Condensed
+    cavities: Cavities
+    fresh: NDArray[np.bool_]  # (1,) whether the frame in force is new to it
 
 
 class SuctionServo(NamedTuple):
-    """Everything that a tick reads and writes."""
+    """What the servo of a held cup exchanges with the slow loop and the picture."""
 
     port: Port
-    counts: NDArray[np.void]  # (1,) of COUNTS
+    held: NDArray[np.bool_]  # (1,) whether a hand holds the handle
+    ticks: NDArray[np.void]  # (1,) of palpo.physics.engine.servo.TICKS
     in_force: NDArray[np.void]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
-    dt: NDArray[np.float64]  # (1,) [s]
-    rest: NDArray[np.float64]  # (4,) orientation of the handle when the device's is the identity
-    target: NDArray[np.float64]  # (3,) [m]
-    target_q: NDArray[np.float64]  # (4,)
-    position: NDArray[np.float64]  # (3,) [m] of the handle
-    orientation: NDArray[np.float64]  # (4,)
-    twist: NDArray[np.float64]  # (6,) of the handle since the step began
-    pull: NDArray[np.float64]  # (6,) of the coupling on the handle [N], [N m]
-    scratch: NDArray[np.float64]  # (2, 6)
-    b: NDArray[np.float64]  # (m,)
-    x: NDArray[np.float64]  # (m,)
-    u: NDArray[np.float64]  # (m,)
-    air: Air
-    solver: Solver
-    frame: SuctionFrame
+    engine: Engine
+    cup: Condensed
+    rows: FrameRows
     frame_control: NDArray[np.int64]
     state: HandState
     state_control: NDArray[np.int64]
     shown: HandState  # the same once more, for the picture
     shown_control: NDArray[np.int64]
+
+
+@kernel
+def _take_frame(s):
+    """The newest frame comes into force; who is held by nobody takes its settings alone."""
+    if not is_fresh(s.frame_control):
+        return
+    f, _ = acquire(s.frame_control)
+    frame, solver, air = s.cup.frame, s.engine.solver.settings[0], s.rows.cavities.air
+    settings = frame.settings[f]
+    come_into_force(s.in_force[0], frame.id[f], frame.patience[f], s.ticks[0].done, s.port)
+    s.port.live[0].force_scale, s.port.live[0].max_force = settings.force_scale, settings.max_force
+    solver.tolerance, solver.sweeps = settings.tolerance, settings.sweeps
+    air[0], air[1], air[2] = settings.atmosphere, settings.largest, settings.rt
+    s.rows.fresh[0] = True
+    if s.held[0]:
+        s.cup.slot[0] = f
+
+
+@kernel
+def frame_rows(s, contacts):
+    """Contacts and cavities of the frame in force, with what to start from.
+
+    That is what the last tick found, or on a new frame what the slow loop did. n is that of the step's start.
+    """
+    cup, frame, air, f = s.cup, s.cup.frame, s.cavities, s.cup.slot[0]
+    air.count[0] = 0
+    if f < 0:
+        return
+    n, k = frame.size[f, 0], frame.size[f, 1]
+    if s.fresh[0]:
+        copy(frame.start[f], cup.x[: frame.start.shape[1]])
+    for c in range(n):
+        append(contacts, c, CUP, WORLD)
+        contacts.mu[c], contacts.anchored[c], contacts.gap[c] = frame.mu[f, c], True, 0.0
+        for i in range(3):
+            contacts.force[c, i] = cup.x[3 * c + i]
+            contacts.slots[c, CUP, i], contacts.slots[c, WORLD, i] = c if i == 0 else 0, 0
+            contacts.weights[c, CUP, i] = contacts.weights[c, WORLD, i] = 1.0 if i == 0 else 0.0
+            for j in range(3):
+                contacts.frame[c, i, j] = 1.0 if i == j else 0.0
+    air.count[0] = k
+    for j in range(k):
+        air.identity[j], air.body[j, 0], air.body[j, 1], air.slots[j, 0, 0] = j, CUP, -1, j
+        air.active[j], air.amount[j] = frame.active[f, j], frame.amount[f, j]
+        if s.fresh[0]:
+            air.pressure[j] = frame.pressure[f, j]
+    for i in range((k + 1) ** 2):
+        air.seeping[i] = frame.seeping[f, i]
+    s.fresh[0] = False
+
+
+@kernel
+def _tell(s):
+    """The numbers that go with the force, and hand and handle for the slow loop and the picture."""
+    e, port, depth, sucks = s.engine, s.port, 0.0, False
+    for k in range(e.contacts.count[0].found):
+        depth = max(depth, -e.u[3 * k])
+    for k in range(e.cavities.count[0]):
+        sucks = sucks or e.cavities.pressure[k] < (1.0 - HOLDS) * e.cavities.air[0]
+    copy(port.force, port.info[0].total)
+    port.info[0].depth = depth
+    status = port.status[0]
+    status.rows += e.cavities.count[0]
+    status.felt = (TOUCHES if status.contacts > 0 else 0) | (SUCKS if sucks else 0)
+    status.frame, status.replayed = s.in_force[0].frame, 0
+    _write_state(s, s.state, writer_slot(s.state_control))
+    publish(s.state_control)
+    _write_state(s, s.shown, writer_slot(s.shown_control))
+    publish(s.shown_control)
+
+
+@kernel
+def _write_state(s, out, k):
+    """Hand and handle after the tick into slot k of `out`."""
+    out.tick[k], out.calls[k] = s.ticks[0].done, s.ticks[0].calls
+    copy(s.cup.target, out.target[k])
+    copy(s.cup.target_q, out.target_q[k])
+    copy(s.cup.position, out.position[k])
+    copy(s.cup.orientation, out.orientation[k])
+    copy(s.port.force, out.force[k])
+
+
+_SMALLEST = FrameRows(make_condensed(np.zeros(3), 1, 1), make_cavities(1), np.zeros(1, np.bool_))
+
+
+@detector(_SMALLEST)
+def frame_unit(stage, s, contacts, h):
+    """The stages of palpo.physics.contract.contacts: what the frame in force has."""
+    if stage == FIND:
+        frame_rows(s, contacts)
+    return DONE
+
+
+def _make_side(
+    position: NDArray[np.float64], contacts: int, cavities: int, dt: float, held: bool, port: Port, ratio: int
+) -> tuple[SuctionServo, Hand, Batch]:
+    cup, hand = make_condensed(position, contacts, cavities), make_hand()
+    air, state = make_cavities(cavities), make_hand_state()
+    rows = FrameRows(cup, air, np.zeros(1, np.bool_))
+    found = Bound.bind(frame_unit, rows)
+    hand.position[:] = hand.held[:] = position
+    built = make_engine(
+        [CONDENSED.bind(cup), FIXED.bind(make_fixed(np.zeros((1, 3))))], [pressure_unit], contacts, dt,
+        [found], hands={CUP: hand}, watched=[], cavities=(air, pressure_unit),
+    )  # fmt: skip
+    built.engine.solver.settings["at_once"] = contacts
+    state.target[:] = state.position[:] = position
+    side = SuctionServo(
+        port, np.array([held]), make_ticks(), none_in_force(ratio), built.engine, cup, rows, make_control(),
+        state, make_control(), make_hand_state(), make_control(),
+    )  # fmt: skip
+    return side, hand, built.batches[CUP]
+
+
+@link(_make_side(np.zeros(3), 1, 1, 1e-3, True, make_port(), 1)[0])
+def suction_link(stage, s, h):
+    """The stages of palpo.physics.contract.links; where nobody holds the handle no frame is waited for."""
+    if stage == OVERDUE:
+        late = s.held[0] and waits(s.in_force[0], s.ticks[0].done, s.frame_control)
+        return LATE if late else DONE
+    if stage == FRAME:
+        _take_frame(s)
+    elif stage == TELL:
+        _tell(s)
+    return DONE
 
 
 def make_servo(
@@ -100,234 +205,12 @@ def make_servo(
     turns: bool = True,
     port: Port | None = None,
     ratio: int = 20,
-) -> SuctionServo:
-    """A handle at position (3,) [m], upright, with room for so many contacts and cavities.
+) -> tuple[TickState, SuctionServo]:
+    """The servo of a handle at position (3,) [m], upright, with room for so many contacts and cavities.
 
-    held: whether the hand holds it; else it feels nothing. turns: whether it turns with the device. ratio:
-    ticks in a low period.
+    dt: period [s]. held: whether the hand holds it; else it feels nothing. turns: whether it turns with the
+    device. ratio: ticks in a low period.
     """
-    m, upright = 3 * contacts + cavities, np.array([1.0, 0.0, 0.0, 0.0])
-    counts = np.zeros(1, COUNTS)
-    counts["held"], counts["turns"] = held, turns
-    start = np.array(position, float)
-    servo = SuctionServo(
-        port=port or make_port(),
-        counts=counts,
-        in_force=none_in_force(ratio),
-        dt=np.array([dt]),
-        rest=upright.copy(),
-        target=start.copy(),
-        target_q=upright.copy(),
-        position=start.copy(),
-        orientation=upright.copy(),
-        twist=np.zeros(6),
-        pull=np.zeros(6),
-        scratch=np.zeros((2, 6)),
-        b=np.zeros(m),
-        x=np.zeros(m),
-        u=np.zeros(m),
-        air=Air(
-            np.ones(cavities),
-            np.zeros(cavities),
-            np.zeros(cavities),
-            np.ones(cavities),
-            np.zeros((2, cavities)),
-        ),
-        solver=make_solver(contacts + -(-cavities // 3)),
-        frame=make_suction_frame(contacts, cavities),
-        frame_control=make_control(),
-        state=make_hand_state(),
-        state_control=make_control(),
-        shown=make_hand_state(),
-        shown_control=make_control(),
-    )
-    servo.frame.position[:] = start
-    servo.state.target[:] = servo.state.position[:] = start
-    return servo
-
-
-@kernel
-def _take_frame(s):
-    """Slot of the newest frame; a fresh one brings what to start from."""
-    if not is_fresh(s.frame_control):
-        return reader_slot(s.frame_control)
-    f, _ = acquire(s.frame_control)
-    frame = s.frame
-    come_into_force(s.in_force[0], frame.id[f], frame.patience[f], s.counts[0].tick, s.port)
-    rows = 3 * frame.size[f, 0]
-    copy(frame.start[f], s.x[:rows])
-    project_cones(frame.mu[f, : frame.size[f, 0]], s.x)
-    for j in range(frame.size[f, 1]):
-        s.air.pressure[j] = frame.pressure[f, j]
-    s.port.live[0].force_scale = frame.settings[f].force_scale
-    s.port.live[0].max_force = frame.settings[f].max_force
-    return f
-
-
-@kernel
-def _aim(s):
-    """The hand's pose becomes the target."""
-    for i in range(3):
-        s.target[i] = s.port.position[i]
-    if s.counts[0].turns == 1:
-        quat_multiply(s.port.orientation, s.rest, s.target_q)
-        quat_normalise(s.target_q)
-
-
-@kernel
-def _free_motion(s, f):
-    """The handle's twist and b without contact and pressure; scratch[0] = F, wrench on the held handle."""
-    frame, load, way = s.frame, s.scratch[0], s.scratch[1]
-    since = (s.counts[0].tick + 1 - frame.origin[f]) * s.dt[0]
-    share = min(max(since / frame.settings[f].step, 0.0), LATEST)
-    for i in range(3):
-        way[i] = s.target[i] - frame.position[f, i]
-    quat_difference(s.target_q, frame.orientation[f], way[3:6])
-    for i in range(6):
-        load[i] = frame.load[f, i] + share * frame.load_momentum[f, i]
-    for i in range(6):
-        s.twist[i] = frame.drift[f, i]
-        for j in range(6):
-            s.twist[i] += frame.follow[f, i, j] * way[j] + frame.give[f, i, j] * load[j]
-    for i in range(3 * frame.size[f, 0] + frame.size[f, 1]):
-        s.b[i] = frame.b[f, i] + share * frame.momentum[f, i]
-        for j in range(6):
-            s.b[i] += frame.rows[f, i, j] * s.twist[j]
-
-
-@inlined
-def _posed(s, f):
-    """Whether all numbers of the problem are."""
-    m = 3 * s.frame.size[f, 0] + s.frame.size[f, 1]
-    return all_finite(s.frame.w[f, : m * m]) and all_finite(s.b[:m])
-
-
-@kernel
-def _solve(s, f):
-    """Contact forces and pressures within tolerance and sweeps, from those of the last tick."""
-    frame, air, told, limits = s.frame, s.air, s.solver.told[0], s.solver.settings[0]
-    n, k = frame.size[f, 0], frame.size[f, 1]
-    m = 3 * n + k
-    open_step(s.solver)
-    if m == 0:
-        return
-    settings, mu = frame.settings[f], frame.mu[f, :n]
-    told.tolerance, limits.sweeps = settings.tolerance, settings.sweeps
-    w, b, x, u = view_square(frame.w[f], m), s.b[:m], s.x[:m], s.u[:m]
-    for j in range(k):
-        air.amount[j] = frame.amount[f, j]
-    gas = Gas(
-        frame.active[f, :k], air.pressure[:k], air.amount[:k], air.volume[:k], air.area[:k],
-        view_square(frame.seeping[f], k + 1), settings.atmosphere, settings.largest, settings.rt,
-    )  # fmt: skip
-    press(w, b, mu, x, u, gas, air.start, s.solver)
-
-
-@kernel
-def _yield_handle(s, f):
-    """The handle's pose under contact and pressure, and what the coupling pulls it with."""
-    frame, load, press = s.frame, s.scratch[0], s.scratch[1]
-    press[:] = 0.0
-    for i in range(3 * frame.size[f, 0] + frame.size[f, 1]):
-        for j in range(6):
-            press[j] += frame.rows[f, i, j] * s.x[i]
-    for i in range(6):
-        for j in range(6):
-            s.twist[i] += frame.give[f, i, j] * press[j]
-    for i in range(6):
-        s.pull[i] = -load[i] - press[i]
-        for j in range(6):
-            s.pull[i] += frame.stiffness[f, i, j] * s.twist[j]
-    for i in range(3):
-        s.position[i] = frame.position[f, i] + s.twist[i]
-    for i in range(4):
-        s.orientation[i] = frame.orientation[f, i]
-    rotate_by(s.twist[3:6], s.orientation)
-
-
-@kernel
-def _feedback(s, f):
-    """Force and moment on the hand, and the numbers that go with them; returns the tick's status."""
-    port, frame, told, depth, active, check = s.port, s.frame, s.solver.told[0], 0.0, 0, 0.0
-    sucks = False
-    for k in range(frame.size[f, 0]):
-        depth = max(depth, -s.u[3 * k])
-        active += s.x[3 * k] > 0.0
-    for k in range(frame.size[f, 1]):
-        sucks = sucks or s.air.pressure[k] < (1.0 - HOLDS) * frame.settings[f].atmosphere
-    for i in range(3):
-        port.force[i] = -s.pull[i]
-        port.torque[i] = -s.pull[3 + i]
-        port.info[0].total[i] = port.force[i]
-        port.info[0].held[i] = s.position[i]
-        check += abs(port.force[i]) + abs(port.torque[i]) + abs(s.position[i])
-    port.info[0].depth = depth
-    port.status[0].contacts = active
-    port.status[0].felt = (TOUCHES if active > 0 else 0) | (SUCKS if sucks else 0)
-    port.status[0].rows = 3 * frame.size[f, 0] + frame.size[f, 1]
-    port.status[0].frame = s.in_force[0].frame
-    port.status[0].replayed = 0
-    port.status[0].flags = told.flags
-    port.status[0].sweeps = told.sweeps
-    port.info[0].residual = told.residual
-    return OK if check < 1e12 else NOT_FINITE
-
-
-@kernel
-def _write_state(s, out, k):
-    """Hand and handle after the tick into slot k of `out`."""
-    out.tick[k], out.calls[k] = s.counts[0].tick, s.counts[0].calls
-    for i in range(3):
-        out.target[k, i], out.position[k, i] = s.target[i], s.position[i]
-        out.force[k, i] = s.port.force[i]
-    for i in range(4):
-        out.target_q[k, i], out.orientation[k, i] = s.target_q[i], s.orientation[i]
-
-
-@kernel
-def _publish(s):
-    """Hand and handle for the slow loop, and once more for the picture."""
-    _write_state(s, s.state, writer_slot(s.state_control))
-    publish(s.state_control)
-    _write_state(s, s.shown, writer_slot(s.shown_control))
-    publish(s.shown_control)
-
-
-@kernel
-def tick(s):
-    """One step of the servo. Returns OK or NOT_FINITE; force and moment are on s.port.
-
-    While a frame is overdue by far the scene's time stands still (palpo.physics.exchange.patience).
-    """
-    counts, in_force = s.counts[0], s.in_force[0]
-    feels = counts.held == 1
-    counts.calls += 1
-    if feels and waits(in_force, counts.tick, s.frame_control):
-        return wait(s.port, counts.tick - in_force.adopted_at + in_force.waited)
-    f = _take_frame(s)
-    if feels and in_force.frame > 0:
-        _aim(s)
-        _free_motion(s, f)
-        if not _posed(s, f):
-            return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
-        _solve(s, f)
-        _yield_handle(s, f)
-    status = _feedback(s, f)
-    age = counts.tick - in_force.adopted_at
-    counts.tick += 1
-    _publish(s)
-    return end_tick(s.port, status, age)
-
-
-_CONTENT = typeof(make_servo(np.zeros(3), 1, 1))
-
-
-@callback(types.int32(HandleType(_CONTENT)))
-def suction_tick(state):
-    """`int32 f(void *)`: one tick of the SuctionServo behind the handle; its status."""
-    return tick(state)
-
-
-def tick_data(servo: SuctionServo) -> Handle:
-    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
-    return handle_for(servo, _CONTENT, "servo of a suction cup")
+    side, hand, points = _make_side(position, contacts, cavities, dt, held, port or make_port(), ratio)
+    grip, links = make_grip(side.port, hand, points, turns), [Bound.bind(suction_link, side)]
+    return make_tick_state(side.engine, [grip], links, side.ticks, side.in_force), side
