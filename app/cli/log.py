@@ -28,7 +28,10 @@ def log_file() -> Path:
 
 def begin_log(arguments: Sequence[str]) -> str:
     """Log from now on, first of all how the program was called; why that cannot be, or an empty text."""
-    path = log_file()
+    try:
+        path = log_file()
+    except RuntimeError:
+        return "a user without a home has no log; set XDG_STATE_HOME to a folder of yours"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handler = RotatingFileHandler(path, maxBytes=LARGEST, backupCount=KEPT, encoding="utf-8")

@@ -1,6 +1,7 @@
 """The log: how the program was called, what it said and how it ended, in files of a bounded size."""
 
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,12 @@ def test_whoever_uses_the_library_finds_no_file(state):
     Progress().say("in a script")
     assert not state.exists()
     assert not any(isinstance(h, RotatingFileHandler) for h in log.LOG.handlers)
+
+
+def test_a_user_without_a_home_has_no_log_and_is_told_how_to_have_one(monkeypatch):
+    def nowhere():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", nowhere)
+    assert "set XDG_STATE_HOME" in log.begin_log([])
