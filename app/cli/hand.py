@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from palpo.app.cli.progress import Progress
-from palpo.app.devices.device import Speaking
+from palpo.app.devices.device import KEY_VARIABLE, Speaking
 from palpo.app.devices.protection import limits_of
-from palpo.app.devices.remote import KEY
 from palpo.app.devices.table import choose
 from palpo.app.runtime.options import Options
 from palpo.config.load import load_scene
@@ -107,9 +106,11 @@ def lend_hand(
 
 def print_hand(place: str, key: str | None, device: str, name: str | None, duration: float | None) -> int:
     """`lend_hand`, and a sentence on what it came to; 0, or 1 where the device or the scene was lost."""
-    key = key or os.environ.get(KEY, "")
+    key = key or os.environ.get(KEY_VARIABLE, "")
     if not key:
-        raise HapticsError(f"--key: give the key that the scene's end says, or set {KEY} on both machines")
+        raise HapticsError(
+            f"--key: give the key that the scene's end says, or set {KEY_VARIABLE} on both machines"
+        )
     done = lend_hand(place, key, device, name, duration)
     paid, given = (1e3 * done.joules[name] for name in ("paid", "given"))
     print(

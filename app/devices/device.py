@@ -30,6 +30,9 @@ from palpo.physics.exchange.ahead import Ahead
 if TYPE_CHECKING:
     from palpo.haptics.servo import Servo
 
+KEY_VARIABLE = "PALPO_REMOTE_KEY"
+"""Variable that holds the key of a remote hand's two ends; without it the scene makes one for this run."""
+
 
 class DeviceOptions(Protocol):
     """What a user says of the device, in the command line's words (`palpo.app.runtime.options.Options`)."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.devices.device import Device, DeviceOptions, ServoDriver, external_device
+from palpo.app.devices.device import KEY_VARIABLE, Device, DeviceOptions, ServoDriver, external_device
 from palpo.app.devices.protection import device_spec
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import VirtualDevice
@@ -26,8 +26,6 @@ PATIENCE = 300.0
 """Seconds for which a hand is waited for."""
 FILTER_HZ = 30.0
 """Low-pass of the angular velocity, which is that of the orientations."""
-KEY = "PALPO_REMOTE_KEY"
-"""Variable that holds the key of both ends; without it the scene makes one for this run."""
 
 
 class Remote(Device):
@@ -62,7 +60,7 @@ class Remote(Device):
         from palpo.haptics.backends.channel import SCENE, Channel
         from palpo.haptics.backends.sealing import new_key
 
-        told = os.environ.get(KEY, "")
+        told = os.environ.get(KEY_VARIABLE, "")
         key = told or new_key()
         self._channel = stack.enter_context(Channel(SCENE, key, dt=spec.rates.dt))
         self._channel.listen(*self.place)

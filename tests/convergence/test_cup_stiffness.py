@@ -133,7 +133,7 @@ def test_elements_that_bend_are_within_a_twentieth_with_two_or_four_across_the_r
         assert count < 1.1 * resolution and abs(found / exact - 1.0) < 0.05
     count, found = hexahedral(HexGrid(2, (8, 16, 16, 16), 2, 2, lip=True))
     assert count < 576 and abs(found / exact - 1.0) < 0.05
-    assert hexahedral(GRIDS_OF_HEXAHEDRA[576], "bbar")[1] / exact - 1.0 > 0.05
+    assert hexahedral(GRIDS_OF_HEXAHEDRA[576], "hex8-bbar")[1] / exact - 1.0 > 0.05
     count, found = quadratic(576, "all")
     assert count > 3500 and abs(found / exact - 1.0) < 0.05
     # what hangs between corners that bear gives way
@@ -156,6 +156,6 @@ def test_a_rim_of_elements_that_bend_follows_a_curve_as_a_finer_one_and_one_of_t
     exact = waved_hexahedral(2400)
     for resolution in (363, 576, 1200, 4800):
         assert waved_hexahedral(resolution) == pytest.approx(exact, rel=0.05)
-    assert waved_hexahedral(576, "bbar") > 1.2 * exact
+    assert waved_hexahedral(576, "hex8-bbar") > 1.2 * exact
     found = np.array([waved_tetrahedral(resolution) for resolution in (576, 1200, 2400)])
     assert found[0] > 3.0 * exact and (np.diff(found) < 0.0).all() and found[-1] > exact

@@ -15,7 +15,7 @@ import pytest
 
 from palpo.app.cli.hand import lend_hand, print_hand
 from palpo.app.cli.progress import Silent
-from palpo.app.devices.remote import KEY
+from palpo.app.devices.device import KEY_VARIABLE
 from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.options import Options
@@ -343,7 +343,7 @@ def free_port():
 
 
 def test_a_whole_run_is_touched_from_another_end_and_ends_both(monkeypatch):
-    monkeypatch.setenv(KEY, SHARED)
+    monkeypatch.setenv(KEY_VARIABLE, SHARED)
     port, results = free_port(), []
 
     def lend():
@@ -361,7 +361,7 @@ def test_a_whole_run_is_touched_from_another_end_and_ends_both(monkeypatch):
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_two_plain_commands_find_each_other_by_the_key_that_is_said_and_each_says_when_the_other_goes(ending):
     port = free_port()
-    environment = {name: value for name, value in os.environ.items() if name != KEY}
+    environment = {name: value for name, value in os.environ.items() if name != KEY_VARIABLE}
     palpo = [sys.executable, "-m", "palpo"]
     common = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "env": environment}
     scene = subprocess.Popen([*palpo, "run", "probe", "--device", f"remote:{port}", "--headless"], **common)
@@ -403,7 +403,7 @@ def test_a_place_is_this_machine_unless_another_is_named():
 
 
 def test_a_key_that_is_missing_or_could_be_guessed_is_a_sentence(monkeypatch):
-    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with pytest.raises(HapticsError, match="--key: give the key"):
         print_hand("7420", None, "mock", None, None)
     with pytest.raises(HapticsError, match="fewer than 16 letters"):
@@ -423,7 +423,7 @@ def test_a_port_that_is_taken_and_a_scene_that_is_not_there_are_sentences(monkey
 
 
 def test_a_hand_that_nobody_waits_for_any_more_is_given_up(monkeypatch):
-    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
     device = choose(Options("probe", device="remote:7421"))
     heard = []
     device.heard = heard.append

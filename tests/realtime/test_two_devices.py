@@ -8,8 +8,8 @@ import pytest
 
 from palpo.app.cli.hand import lend_hand
 from palpo.app.cli.progress import Silent
+from palpo.app.devices.device import KEY_VARIABLE
 from palpo.app.devices.hands import Together, chosen
-from palpo.app.devices.remote import KEY
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
@@ -147,7 +147,7 @@ def lent(scene, hid):
 
 
 def test_a_remote_hand_and_a_spacemouse_lead_a_tool_each(hid, scene, monkeypatch):
-    monkeypatch.setenv(KEY, SHARED)
+    monkeypatch.setenv(KEY_VARIABLE, SHARED)
     # a machine that stands still for a quarter of a second loses the hand at the other end, as it should
     for _ in range(4):
         done, hand, moved = lent(scene, hid)

@@ -26,7 +26,8 @@ def test_the_site_builds_without_a_warning(tmp_path):
 
 def test_a_dead_link_ends_the_build(tmp_path):
     shutil.copytree(ROOT / "docs", tmp_path / "docs")
-    for page in ROOT.glob("*.md"):
+    shutil.copytree(ROOT / "config" / "scenes" / "cards", tmp_path / "config" / "scenes" / "cards")
+    for page in (*ROOT.glob("*.md"), ROOT / "CITATION.cff"):
         shutil.copy(page, tmp_path)
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "system-libs.sh", tmp_path / "scripts")

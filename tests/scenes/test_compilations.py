@@ -29,7 +29,7 @@ def test_what_is_compiled_while_a_scene_runs_is_named_in_its_result():
     fresh.py_func.__name__ = "fresh"
     done = session.run(lambda state, new: fresh(1))
     assert done.result["compiled"] == ["fresh"]
-    assert any("1 kernels were compiled while it ran" in told for told in done.result["warnings"])
+    assert any("1 kernels were compiled during the run" in told for told in done.result["warnings"])
     again = Session(SHORT)
     again.prepare()
     assert again.run(lambda state, new: fresh(1)).result["compiled"] == []

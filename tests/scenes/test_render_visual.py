@@ -128,8 +128,8 @@ def test_the_hand_on_a_suction_cup_is_drawn_at_the_servos_last_tick():
     visual.publish(visual.take_tool(), rig.ratio, NOTHING)
     servo_run(rig.servo, 3)
     state, _ = visual.latest()
-    np.testing.assert_array_equal(state.device_point, rig.state.target)
-    np.testing.assert_array_equal(state.held_point, rig.state.position)
+    np.testing.assert_array_equal(state.device_point, rig.state.cup.target)
+    np.testing.assert_array_equal(state.held_point, rig.state.cup.position)
 
 
 def rig_slot(visual):

@@ -158,7 +158,7 @@ def bonded_layer_factor(chi, poisson):
 def distance_to_surface(run: LockStep, name: str, point) -> float:
     """Exact distance [m] of a point from the surface of a slow-rate body as it stands, by enumeration."""
     soft = member(run, name)
-    topology, x = run.scene.topology, soft.positions()
+    topology, x = run.scene.topology, soft.body.positions()
     own = topology.triangles[topology.point_body[topology.triangles[:, 0]] == soft.number] - soft.first
     best, weights = np.inf, np.zeros(3)
     for a, b, c in own:
@@ -490,7 +490,7 @@ def test_a_ball_attached_to_a_soft_block_stays_on_its_point_or_line(kind, low_hz
         if run.low.tick:
             # the full body follows the same forces; its stiffness changes within a period, which is of second
             # order in the motion: 0.1 to 0.8 mm on cells of 10 mm
-            assert np.abs(history[run.low.tick - 1] - soft.positions()[node])[held].max() < 1e-6
+            assert np.abs(history[run.low.tick - 1] - soft.body.positions()[node])[held].max() < 1e-6
     slid = abs(servo_offset(run, 0)[0])
     run.close()
     assert np.ptp(history[:, 0]) > 1e-4
@@ -530,7 +530,7 @@ def test_what_is_attached_to_a_moving_frame_goes_where_the_frame_goes(who, low_h
             np.testing.assert_allclose(history, script[: len(history)], atol=1e-9)
         elif run.low.tick:
             # as above: the full body's stiffness changes within a period by the order of the motion
-            np.testing.assert_allclose(soft.positions()[node], script[run.low.tick - 1], atol=1e-6)
+            np.testing.assert_allclose(soft.body.positions()[node], script[run.low.tick - 1], atol=1e-6)
     run.close()
 
 

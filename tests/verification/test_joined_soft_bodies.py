@@ -100,12 +100,12 @@ def test_a_light_post_that_is_pressed_on_by_47_newtons_stands_however_late_its_f
 def test_joined_bodies_stay_joined_in_the_low_loop_too(scene, path):
     run = lock_step(scene)
     block, post = run.low.scene.members
-    places = [block.positions(), post.positions()]
+    places = [block.body.positions(), post.body.positions()]
     pairs = [[int(np.argmin(((x - (a, 0.0, b)) ** 2).sum(axis=1))) for x in places] for a, b in CORNERS]
     apart = 0.0
     for part in np.split(path, 15):
         proceed(run, part)
-        x, y = block.positions(), post.positions()
+        x, y = block.body.positions(), post.body.positions()
         apart = max(apart, *(float(np.linalg.norm(x[i] - y[j])) for i, j in pairs))
     # each tick's joints are exact but for how the bodies turn in it; without them the post has left by 0.6 mm
     # after half of the way

@@ -37,7 +37,7 @@ def reduction_over(count: int, held: bool = True) -> tuple[LargeReduction, np.nd
 
 def servo_columns(reduction: LargeReduction) -> np.ndarray:
     """Those at the servo's step, on all freedoms of the body."""
-    whole = np.zeros((reduction.body.body.n_dof, reduction._points.shape[1]))
+    whole = np.zeros((reduction.body.n_dof, reduction._points.shape[1]))
     whole[reduction.window.freedoms] = reduction._points
     return whole
 
@@ -46,7 +46,7 @@ def response_errors(
     reduction: LargeReduction, near: np.ndarray, basis: np.ndarray, steps: list[float]
 ) -> list[float]:
     """Of J A_h^-1 J^T at those points by a Galerkin model on `basis`, in the spectral norm."""
-    body = reduction.body.body
+    body = reduction.body
     load = reduction.body.columns(near)
     body.linearise()
     unit, _ = np.linalg.qr(basis / np.linalg.norm(basis, axis=0))
@@ -80,7 +80,7 @@ def test_points_that_stay_begin_where_they_were() -> None:
         reduction.prepare(near[::-1].astype(np.intp), pool)
         reduction.solve(pool)
     known = {int(dof): i for i, dof in enumerate(reduction.known)}
-    dofs = reduction.body.body.dofs_of(near).reshape(-1)
+    dofs = reduction.body.dofs_of(near).reshape(-1)
     again = servo_columns(reduction)[:, [known[int(dof)] for dof in dofs]]
     # solved to a tenth already: nothing is left to do
     assert (again == before).all()

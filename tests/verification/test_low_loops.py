@@ -221,10 +221,10 @@ def test_a_loop_that_stalls_keeps_no_other_from_its_steps_and_the_scene_waits_wh
     stalled, other = run.clocks[late], run.clocks[1 - late]
     stalled._durations = cycle([2000 / stalled.ratio])
     high = run.high
-    frames = [int(link.in_force["frame"][0]) for link in run.side.links]
+    frames = [int(link.in_force["frame"][link.loop[0]]) for link in run.side.links]
     run.advance(150, lambda n: run_ticks(run.handle, n))
     # 200 ticks without a frame are borne with at any rate: until then the other loop keeps its own
-    made = int(run.side.links[1 - late].in_force["frame"][0]) - frames[1 - late]
+    made = int(run.side.in_force["frame"][1 - late]) - frames[1 - late]
     assert made >= 150 // other.ratio - 1
     assert not high.port.status["flags"][0] & WAITING
     run.advance(1000, lambda n: run_ticks(run.handle, n))

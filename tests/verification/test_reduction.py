@@ -112,7 +112,7 @@ def test_a_body_that_nobody_touches_rings_on_as_if_it_were_integrated():
     for kind in ("krylov", "monolithic"):
         run = free_box(*LIMP, "rates.low_hz=20", ball="[0, 5, 0]", kind=kind)
         member = run.scene.members[0]
-        shapes = slow_modes(member, 0.02)[:, [0, 2, 4]]
+        shapes = slow_modes(member.body, 0.02)[:, [0, 2, 4]]
         # displacements of a tenth of a micrometre on cells of centimetres: linear to 1e-5
         member.body.v = 1e-5 * np.sign(shapes[0]) @ shapes.T / np.abs(shapes).max()
         rest = member.body.x.copy()
@@ -133,7 +133,7 @@ def test_the_force_of_a_frame_s_model_errs_by_the_third_power_of_the_way_where_t
         run = free_box(*LIMP)
         run.close()
         reduction, frame, member = run.low.reductions[0], run.high.link.frame, run.scene.members[0]
-        shape = slow_modes(member, 0.02)[:, 1]
+        shape = slow_modes(member.body, 0.02)[:, 1]
         member.body.v = speed * shape / np.abs(shape).max()
         start, rate = member.body.x.copy(), member.body.v.copy()
         frame.head[0], frame.mode_body[0] = 0, 0

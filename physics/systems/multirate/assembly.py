@@ -140,7 +140,9 @@ def make_side(
     settings["at_once"] = AT_ONCE if cavities is None else AT_ONCE_ON_AIR
     in_force = none_in_force(*(loop.ratio for loop in loops))
     links = [
-        _link(scene, loop, modal, placed.index(body), built, loops)._replace(in_force=in_force[j : j + 1])
+        _link(scene, loop, modal, placed.index(body), built, loops)._replace(
+            in_force=in_force, loop=np.array([j])
+        )
         for j, (loop, modal, body) in enumerate(zip(loops, modals, behind, strict=True))
     ]
     held = [_held(scene, t, tool, built.batches[t], port) for t, tool in enumerate(tools)]
@@ -188,7 +190,7 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
     return Link(
         modal.frame, modal.control, modal.log, models, state, make_control(),
         np.array([body], np.int64), built.batches[body], modal.now, none_in_force(loop.ratio),
-        np.zeros(2, np.int64),
+        np.zeros(1, np.int64), np.zeros(2, np.int64),
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def _is_late(s):
     late = False
     for j in range(s.links.shape[0]):
         one = link_of(s, j)
-        late = waits(one.in_force[0], s.ticks[0].done, one.frame_control) or late
+        late = waits(one.in_force[one.loop[0]], s.ticks[0].done, one.frame_control) or late
     return late
 
 
@@ -54,7 +54,9 @@ def take_frames(s):
         told = one.points.frame[0]
         replayed += told.replayed
         if told.fresh == 1:
-            come_into_force(one.in_force[0], told.id, (told.patience, told.stretch), s.ticks[0].done, s.port)
+            come_into_force(
+                one.in_force[one.loop[0]], told.id, (told.patience, told.stretch), s.ticks[0].done, s.port
+            )
             one.taken[TAKEN_CALL] = s.ticks[0].calls - 1
             store_release(one.taken, TAKEN_ID, told.id)
             if j == 0:

@@ -39,7 +39,8 @@ class Link(NamedTuple):
     body: NDArray[np.int64]  # (1,) the loop's bodies, one of the engine
     points: Batch  # theirs in joints and contacts
     interface: InterfaceState
-    in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
+    in_force: NDArray[Any]  # (k,) of palpo.physics.exchange.patience.IN_FORCE, of all loops
+    loop: NDArray[np.int64]  # (1,) which of them this is
     taken: NDArray[np.int64]  # (2,) what the loop is told of it
 
 

@@ -61,7 +61,7 @@ class LoopClock:
                 # the full integration ends while the frame's algebra is still to be done
                 behind = round(READY_SHARE * self._takes) if self.kind == "krylov" else 0
                 # ticks before this one have no state of the last model
-                first = int(low.link.in_force["adopted_at"][0]) + 1
+                first = int(low.link.in_force["adopted_at"][low.link.loop[0]]) + 1
                 low.finish(max(low.tick, min(first, made), made - behind), made)
                 if tick < self._due:
                     self.idle, self.next = True, self._due
