@@ -143,7 +143,7 @@ def test_the_force_of_a_frame_s_model_errs_by_the_third_power_of_the_way_where_t
         modes, later = slice(0, int(frame.head["n_modes"][0])), 2.0 * AHEAD * run.scene.numbers.low_dt
         force, velocity = frame.modes[0, MODE_FORCE, modes], frame.modes[0, MODE_RATE, modes]
         drawn = reduction.drawn()
-        v = drawn.basis @ drawn.transform
+        v = drawn.basis @ drawn.modes.transform
         member.body.x[member.body.free] = start[member.body.free] + later * rate.reshape(-1, 3)
         exact = v.T @ member.body.undamped_force()
         found = force - frame.stiffness[0, modes, modes] @ (later * velocity)
