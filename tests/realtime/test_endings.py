@@ -160,7 +160,7 @@ def test_a_main_thread_that_hangs_keeps_neither_the_force_nor_the_process():
     program.send_signal(signal.SIGTERM)
     _, said = program.communicate(timeout=LONG)
     assert program.returncode == SIGNALLED + signal.SIGTERM
-    assert said.endswith("of the second signal and was left; the force is off\n")
+    assert said.endswith("of the second signal and was abandoned; the force is off\n")
 
 
 class Kernel32:
