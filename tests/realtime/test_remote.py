@@ -313,7 +313,9 @@ def test_noise_changes_nothing_from_the_hand_s_own_place_or_from_a_stranger_s():
         both.stop_hand()
 
 
-@pytest.mark.xfail(strict=False, reason="holds alone; after the others of this file it fails: cause not found")
+@pytest.mark.xfail(
+    strict=False, reason="holds alone; after the others of this file it fails: cause not found"
+)
 def test_a_refused_datagram_hides_none_that_waits():
     """What the other end sent before it closed is behind the error of what was sent to it since."""
     here, there = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
