@@ -81,6 +81,12 @@ class Person:
     def force(self) -> float:
         return float(np.linalg.norm(self.operator._state.hand_force))
 
+    def force_in_picture(self) -> list[list[float]]:
+        """Where the hand is in the picture, and a point that its force leads to [pixels]."""
+        state, size = self.operator._state, self.operator.window.scene_size
+        ahead = state.held_point + 0.01 * state.hand_force / self.force()
+        return self.operator.controls.camera.project(np.stack([state.held_point, ahead]), *size).tolist()
+
     def shoot(self, folder: Path, name: str) -> None:
         """A picture, taken in the thread that draws."""
         before = len(list(Path("out").glob("screenshot*")))
@@ -169,6 +175,7 @@ class Person:
         self.shoot(folder, "start")
         self.drag()
         self.shoot(folder, "pulled")
+        self.seen["hand_and_force"] = self.force_in_picture()
         self.act("mouseup", 1)
         self.until(lambda: not self.operator.controls.hand.grip, "a released grip")
         self.click("record")

@@ -60,8 +60,9 @@ def late(stopped):
 
 
 def test_the_servo_sees_how_long_it_stood_still(stopped, late):
+    """What it was due for lay within a period of when it was stopped."""
     columns = stopped[0].columns
-    assert columns["late_us"][late] >= 1e6 * STOPPED
+    assert columns["late_us"][late] >= 1e6 * (STOPPED - 1e-3)
     assert columns["flags"][late] & STOOD_STILL and not columns["flags"][late - 1] & STOOD_STILL
 
 
