@@ -1,104 +1,21 @@
-"""Every shipped scene in every way that it can be run: with and without a clock, recorded, changed, repeated.
-
-What is asked here is that nothing fails and nothing differs; what a scene does is asked elsewhere.
-"""
+"""Every shipped scene in threads: paused, stepped, changed, reset, recorded and repeated."""
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from palpo.app.report.outcome import FAILED, FINISHED
-from palpo.app.report.publish import publish
+from palpo.app.report.outcome import FINISHED
 from palpo.app.runtime.keeping import options_again
-from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.options import Options
-from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
-from palpo.config.load import list_scenes
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.flags import PAUSING
 from palpo.haptics.recording import read_recording
-from palpo.physics.contact.io import read_problem
+from tests.scenes.changed_runs import SCENES, assert_repeated, changes
 
-SCENES = tuple(list_scenes())
-LASTS = 0.3
-"""Seconds of a run: fifteen slow steps and more, of a large body three."""
 WAITS = 60.0
 """Seconds after which what must come has not."""
-
-
-def values_of(live):
-    """Values to change a live key to: all choices, or a value near to its own and back again."""
-    if live.choices:
-        return [*live.choices, live.value]
-    upward = live.value + 0.02 * (live.upper - live.value)
-    return [upward if upward != live.value else 0.5 * (live.lower + live.upper), live.value]
-
-
-def changes(session: Session) -> list[tuple[str, object]]:
-    """Every live key, changed and changed back."""
-    return [(live.key, value) for live in live_keys(session.spec) for value in values_of(live)]
-
-
-def at_every_low_step(session: Session, do: Callable[[], object]) -> None:
-    """Call `do` before the changes of each slow step are taken."""
-    take = session.slow.take_changes
-
-    def hook() -> None:
-        do()
-        take()
-
-    session.slow.take_changes = hook
-
-
-def assert_repeated(path, wanted):
-    recording = read_recording(path)
-    assert recording.closed
-    kept = {text.partition("=")[0] for _, text in recording.changes}
-    assert {key.removesuffix(".1") if key == "gravity.1" else key for key, _ in wanted} <= kept
-    steps = recording.low_steps["step"]
-    loops = recording.low_steps.get("loop", np.zeros(len(steps)))
-    for loop in np.unique(loops):
-        own = steps[loops == loop]
-        assert np.array_equal(own, np.arange(len(own)))
-    again = replay(path)
-    assert again.result["replay"]["equal"], again.result["exit_reason"]
-    assert again.result["replay"]["ticks"] == len(recording.columns["tick"])
-
-
-@pytest.mark.parametrize("scene", SCENES)
-def test_without_a_clock_it_is_changed_exported_reported_and_repeated(scene, tmp_path):
-    path, problem = tmp_path / "run.h5", tmp_path / "problem.h5"
-    session = Session(
-        Options(scene, device="mock", lock_step=True, duration=LASTS, record=path, export=problem)
-    )
-    session.prepare()
-    asked = changes(session)
-    at_once = -(-len(asked) // max(1, round(0.8 * LASTS / (session.rig.ratio * session.rig.dt))))
-    waiting = list(asked)
-
-    def change() -> None:
-        for key, value in waiting[:at_once]:
-            session.change(key, value)
-        del waiting[:at_once]
-
-    at_every_low_step(session, change)
-    done = session.run()
-    assert not waiting
-    assert done.result["exit_reason"] == "finished"
-    if "export" in done.result:
-        assert done.status == FINISHED
-        assert np.isfinite(read_problem(problem).w).all()
-    else:
-        # at the last tick nothing touches, and the run says so
-        assert done.status == FAILED
-        assert any("--export" in warning for warning in done.result["warnings"])
-    page = publish(tmp_path / "report", done)
-    assert page.stat().st_size > 1000
-    assert_repeated(path, asked)
 
 
 @pytest.mark.realtime
