@@ -178,3 +178,28 @@ def triangle_normal(a, b, c, n):
     scale = 1.0 / length if length > 0.0 else 0.0
     for i in range(3):
         n[i] *= scale
+
+
+@inlined
+def leads_out(x, edges, opposite, e, d, sense, slack):
+    """Whether sense times a unit vector d (3,) stands in the normal cone of an edge: leads out of its faces.
+
+    x (n, 3) [m]; edges (k, 2); opposite (k, 2): third points of their faces, -1 for none. slack: sine of the
+    angle by which it may lead into a face; by minus slack it must lead out. An edge without length has none.
+    """
+    a, b = edges[e, 0], edges[e, 1]
+    u0, u1, u2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
+    uu = u0 * u0 + u1 * u1 + u2 * u2
+    if uu == 0.0:
+        return False
+    for k in range(2):
+        o = opposite[e, k]
+        if o < 0:
+            continue
+        w0, w1, w2 = x[o, 0] - x[a, 0], x[o, 1] - x[a, 1], x[o, 2] - x[a, 2]
+        f = (w0 * u0 + w1 * u1 + w2 * u2) / uu
+        w0, w1, w2 = w0 - f * u0, w1 - f * u1, w2 - f * u2
+        length = (w0 * w0 + w1 * w1 + w2 * w2) ** 0.5
+        if sense * (d[0] * w0 + d[1] * w1 + d[2] * w2) > slack * length:
+            return False
+    return True

@@ -4,14 +4,14 @@ from palpo.physics.collision.closest import (
     AT_END,
     AT_START,
     INTERIOR,
+    leads_out,
     segment_segment,
 )
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     GROUP_CAPACITY,
-    append,
+    add_contact,
     edge_number,
-    finish,
     identity,
 )
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -19,27 +19,6 @@ from palpo.physics.numerics.math3 import norm3
 
 CONVEX = 1e-6
 """Smallest sine by which an edge must stand out of its faces to be a contact feature."""
-
-
-@inlined
-def _in_cone(topology, x, e, d, sign):
-    """Does sign * d stand in the normal cone of edge e, strictly out of each adjacent face?"""
-    a, b = topology.edges[e, 0], topology.edges[e, 1]
-    u0, u1, u2 = x[b, 0] - x[a, 0], x[b, 1] - x[a, 1], x[b, 2] - x[a, 2]
-    uu = u0 * u0 + u1 * u1 + u2 * u2
-    if uu == 0.0:
-        return False
-    for k in range(2):
-        o = topology.edge_opposite[e, k]
-        if o < 0:
-            continue
-        w0, w1, w2 = x[o, 0] - x[a, 0], x[o, 1] - x[a, 1], x[o, 2] - x[a, 2]
-        f = (w0 * u0 + w1 * u1 + w2 * u2) / uu
-        w0, w1, w2 = w0 - f * u0, w1 - f * u1, w2 - f * u2
-        length = (w0 * w0 + w1 * w1 + w2 * w2) ** 0.5
-        if sign * (d[0] * w0 + d[1] * w1 + d[2] * w2) > -CONVEX * length:
-            return False
-    return True
 
 
 @inlined
@@ -71,7 +50,7 @@ def _towards(topology, x, e, vertex, d):
 @kernel
 def edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, work, contacts):
     """Contacts of edge e with the candidate edges second[start:stop]."""
-    st, d = work.vectors[0], work.vectors[1]
+    st, d, edges, opposite = work.vectors[0], work.vectors[1], topology.edges, topology.edge_opposite
     a, b = topology.edges[e, 0], topology.edges[e, 1]
     body_1 = topology.point_body[a]
     line_1 = topology.edge_opposite[e, 0] < 0
@@ -115,11 +94,11 @@ def edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, w
         if end_2 == INTERIOR:
             if not _is_ridge(topology, x, f) or not _is_ridge(topology, x, e):
                 continue
-            if not _in_cone(topology, x, f, d, 1.0):
-                if topology.edge_opposite[f, 0] < 0 or not _in_cone(topology, x, f, d, -1.0):
+            if not leads_out(x, edges, opposite, f, d, 1.0, -CONVEX):
+                if topology.edge_opposite[f, 0] < 0 or not leads_out(x, edges, opposite, f, d, -1.0, -CONVEX):
                     continue
                 side = -1.0
-            if not line_1 and not _in_cone(topology, x, e, d, -side):
+            if not line_1 and not leads_out(x, edges, opposite, e, d, -side, -CONVEX):
                 continue
         else:
             # a vertex of body 2 under the inside of a line's segment: every candidate edge that has
@@ -140,22 +119,16 @@ def edge_group(topology, x, e, second, start, stop, odometer, reach, skin, mu, w
                         least, most = other, cosine
             if not keep or not _is_ridge(topology, x, least):
                 continue
-        slot = append(contacts)
-        if slot < 0:
-            return
-        contacts.points[slot, 0, 0] = a
-        contacts.points[slot, 0, 1] = b
-        contacts.weights[slot, 0, 0] = 1.0 - s
-        contacts.weights[slot, 0, 1] = s
-        contacts.points[slot, 1, 0] = c
-        contacts.points[slot, 1, 1] = g
-        contacts.weights[slot, 1, 0] = 1.0 - t
-        contacts.weights[slot, 1, 1] = t
         end_1 = work.feature[k, 2]
         name_1 = a if end_1 == AT_START else (b if end_1 == AT_END else edge_number(topology, e))
         name_2 = work.feature[k, 1] if end_2 != INTERIOR else edge_number(topology, f)
-        contacts.identity[slot] = identity(topology, EDGE_EDGE, name_1, name_2)
         for i in range(3):
             d[i] *= side
-        body_2 = topology.point_body[c]
-        finish(contacts, slot, d, side * work.distance[k], skin, topology, mu, body_1, body_2)
+        name, body_2 = identity(topology, EDGE_EDGE, name_1, name_2), topology.point_body[c]
+        slot = add_contact(contacts, topology, name, body_1, body_2, d, side * work.distance[k], skin, mu)
+        if slot < 0:
+            return
+        contacts.slots[slot, 0, 0], contacts.slots[slot, 0, 1] = a, b
+        contacts.weights[slot, 0, 0], contacts.weights[slot, 0, 1] = 1.0 - s, s
+        contacts.slots[slot, 1, 0], contacts.slots[slot, 1, 1] = c, g
+        contacts.weights[slot, 1, 0], contacts.weights[slot, 1, 1] = 1.0 - t, t

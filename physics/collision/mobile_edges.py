@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from palpo.physics.collision.closest import INTERIOR, segment_segment
+from palpo.physics.collision.closest import INTERIOR, leads_out, segment_segment
 from palpo.physics.collision.mobile_contacts import append, measure_slip, set_point
 from palpo.physics.contact.anchors import find_anchor
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -92,30 +92,12 @@ def _common_normal(x_1, features, e, x_2, surface, f, reach, st, n, vectors):
     for i in range(3):
         n[i] /= length
     depth = 0.5 * min(norm3(u), norm3(v))
-    if not _leaves(x_2, c, v, surface.opposite[f], n, 1.0, vectors[3]):
+    if not leads_out(x_2, surface.edges, surface.opposite, f, n, 1.0, SLACK):
         for i in range(3):
             n[i] = -n[i]
-        if not _leaves(x_2, c, v, surface.opposite[f], n, 1.0, vectors[3]):
+        if not leads_out(x_2, surface.edges, surface.opposite, f, n, 1.0, SLACK):
             return False
     gap = dot3(n, w)
     if gap > reach or gap < -depth:
         return False
-    return _leaves(x_1, a, u, features.opposite[e], n, -1.0, vectors[3])
-
-
-@inlined
-def _leaves(x, a, u, opposite, n, sense, w):
-    """Whether sense n points out of both faces at the edge from slot a along u, but for SLACK."""
-    uu = dot3(u, u)
-    for k in range(2):
-        o = opposite[k]
-        if o < 0:
-            continue
-        along = 0.0
-        for i in range(3):
-            along += (x[o, i] - x[a, i]) * u[i]
-        for i in range(3):
-            w[i] = x[o, i] - x[a, i] - along / uu * u[i]
-        if sense * dot3(n, w) > SLACK * norm3(w):
-            return False
-    return True
+    return leads_out(x_1, features.edges, features.opposite, e, n, -1.0, SLACK)

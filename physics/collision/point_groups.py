@@ -14,10 +14,9 @@ from palpo.physics.collision.closest import (
 from palpo.physics.collision.proximity_contacts import (
     GROUP_CAPACITY,
     POINT_TRIANGLE,
-    append,
+    add_contact,
     edge_number,
     face_number,
-    finish,
     identity,
 )
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -143,9 +142,6 @@ def point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu, 
         ):
             continue
         t = work.index[k]
-        slot = append(contacts)
-        if slot < 0:
-            return
         _weighted(x, t, topology, work.weights[k], q)
         distance = work.distance[k]
         if distance > 1e-9:
@@ -153,16 +149,17 @@ def point_group(topology, x, p, second, start, stop, odometer, reach, skin, mu, 
                 n[i] = side * (x[p, i] - q[i]) / distance
         else:
             _face_side(topology, x, p, t, q, n)
-        contacts.points[slot, 0, 0] = p
-        contacts.weights[slot, 0, 0] = 1.0
-        for i in range(3):
-            contacts.points[slot, 1, i] = topology.triangles[t, i]
-            contacts.weights[slot, 1, i] = work.weights[k, i]
         kind, name = work.feature[k, 0], work.feature[k, 1]
         if kind == FACE:
             name = face_number(topology, t)
         elif kind == EDGE_AB:
             name = edge_number(topology, name)
-        contacts.identity[slot] = identity(topology, POINT_TRIANGLE, p, name)
+        name = identity(topology, POINT_TRIANGLE, p, name)
         body_2 = topology.point_body[topology.triangles[t, 0]]
-        finish(contacts, slot, n, side * distance, skin, topology, mu, body_1, body_2)
+        slot = add_contact(contacts, topology, name, body_1, body_2, n, side * distance, skin, mu)
+        if slot < 0:
+            return
+        contacts.slots[slot, 0, 0], contacts.weights[slot, 0, 0] = p, 1.0
+        for i in range(3):
+            contacts.slots[slot, 1, i] = topology.triangles[t, i]
+            contacts.weights[slot, 1, i] = work.weights[k, i]

@@ -20,8 +20,7 @@ from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_PLANE,
     POINT_TRIANGLE,
-    append,
-    finish,
+    add_contact,
     identity,
     plane_number,
 )
@@ -38,13 +37,10 @@ def _point_plane(topology, x, p, k, plane, odometer, reach, skin, mu, work, cont
     work.due[k] = odometer + gap
     if gap > reach:
         return
-    slot = append(contacts)
-    if slot < 0:
-        return
-    contacts.points[slot, 0, 0] = p
-    contacts.weights[slot, 0, 0] = 1.0
-    contacts.identity[slot] = identity(topology, POINT_PLANE, p, plane_number(topology, plane))
-    finish(contacts, slot, n, distance, skin, topology, mu, body_1, body_2)
+    name = identity(topology, POINT_PLANE, p, plane_number(topology, plane))
+    slot = add_contact(contacts, topology, name, body_1, body_2, n, distance, skin, mu)
+    if slot >= 0:
+        contacts.slots[slot, 0, 0], contacts.weights[slot, 0, 0] = p, 1.0
 
 
 @inlined

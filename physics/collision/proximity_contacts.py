@@ -1,11 +1,15 @@
-"""Candidate pairs, the contacts that come of them, and what names a contact from tick to tick."""
+"""Candidate pairs, the contacts that come of them, and what names a contact from tick to tick.
+
+Contacts are those of `palpo.physics.contract.contacts`, between bodies and points of a topology. Body 1 is
+the side of `Pairs.first`; an identity is equal at two ticks if and only if the same features touch.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.contact_count import CONTACT_COUNT
+from palpo.physics.contract.contacts import append
 from palpo.physics.numerics.kernels import inlined
 from palpo.physics.numerics.math3 import tangent_basis
 
@@ -25,20 +29,6 @@ class Pairs(NamedTuple):
     second: NDArray[np.int32]  # (capacity,) triangle, edge or plane of body 2
 
 
-class ProximityContacts(NamedTuple):
-    """Contacts of one tick; body 1 is the side of `Pairs.first`, the normal points from body 2 to body 1."""
-
-    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of CONTACT_COUNT
-    identity: NDArray[np.int64]  # (capacity,) equal at two ticks iff the same features touch
-    points: NDArray[np.int32]  # (capacity, 2, 3) points of each side, -1 where unused
-    weights: NDArray[np.float64]  # (capacity, 2, 3) their weights
-    arms: NDArray[np.float64]  # (capacity, 2, 3) [m] from the weighted point to the contact point
-    frame: NDArray[np.float64]  # (capacity, 3, 3) rows n, t1, t2
-    gap: NDArray[np.float64]  # (capacity,) [m] distance of the surfaces less the contact distance
-    mu: NDArray[np.float64]  # (capacity,) friction coefficient
-    body: NDArray[np.int32]  # (capacity, 2)
-
-
 class ProximityWork(NamedTuple):
     """What `find_contacts` knows of the pairs, and scratch."""
 
@@ -52,21 +42,6 @@ class ProximityWork(NamedTuple):
     distance: NDArray[np.float64]  # (GROUP_CAPACITY,)
     height: NDArray[np.float64]  # (GROUP_CAPACITY,) of a point over the planes of its candidate triangles
     vectors: NDArray[np.float64]  # (8, 3)
-
-
-def make_contacts(capacity: int) -> ProximityContacts:
-    """Empty contacts."""
-    return ProximityContacts(
-        count=np.zeros(1, CONTACT_COUNT),
-        identity=np.zeros(capacity, np.int64),
-        points=np.full((capacity, 2, 3), -1, np.int32),
-        weights=np.zeros((capacity, 2, 3)),
-        arms=np.zeros((capacity, 2, 3)),
-        frame=np.zeros((capacity, 3, 3)),
-        gap=np.zeros(capacity),
-        mu=np.zeros(capacity),
-        body=np.zeros((capacity, 2), np.int32),
-    )
 
 
 def make_proximity_work(pairs_capacity: int) -> ProximityWork:
@@ -107,30 +82,24 @@ def plane_number(topology, p):
 
 
 @inlined
-def append(contacts):
-    """Index of a fresh contact, or -1 when the capacity is used up (counted)."""
-    k = contacts.count[0].found
-    if k >= contacts.gap.shape[0]:
-        contacts.count[0].lost += 1
-        return -1
-    contacts.count[0].found = k + 1
-    for s in range(2):
-        for i in range(3):
-            contacts.points[k, s, i] = -1
-            contacts.weights[k, s, i] = 0.0
-    return k
+def add_contact(contacts, topology, name, body_1, body_2, n, distance, skin, mu):
+    """Number of a new contact of two bodies of the topology, -1 where there is no room left.
 
-
-@inlined
-def finish(contacts, k, n, distance, skin, topology, mu, body_1, body_2):
-    """Frame, gap, arms and friction of contact k from its unit normal and the distance of its points."""
+    name: its `identity`. n (3,): unit normal, from body 2 to body 1; distance [m]: of their points, which are
+    still to be written, as numbers of the topology; -1 where a side has fewer than three.
+    """
+    k = append(contacts, name, body_1, body_2)
+    if k < 0:
+        return k
     r1, r2 = topology.body_radius[body_1], topology.body_radius[body_2]
     for i in range(3):
         contacts.frame[k, 0, i] = n[i]
-        contacts.arms[k, 0, i] = -r1 * n[i]
-        contacts.arms[k, 1, i] = r2 * n[i]
+        contacts.arm[k, 0, i] = -r1 * n[i]
+        contacts.arm[k, 1, i] = r2 * n[i]
+        for side in range(2):
+            contacts.slots[k, side, i] = -1
+            contacts.weights[k, side, i] = 0.0
     tangent_basis(contacts.frame[k, 0], contacts.frame[k, 1], contacts.frame[k, 2])
     contacts.gap[k] = distance - r1 - r2 - skin
     contacts.mu[k] = mu[body_1, body_2]
-    contacts.body[k, 0] = body_1
-    contacts.body[k, 1] = body_2
+    return k

@@ -9,13 +9,12 @@ from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Pairs,
-    ProximityContacts,
     ProximityWork,
-    make_contacts,
     make_proximity_work,
 )
 from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import Topology
+from palpo.physics.contract.contacts import Contacts, make_contacts
 from palpo.physics.contract.stages import (
     DONE,
     NOT_OFFERED,
@@ -71,7 +70,7 @@ class PairSearch(NamedTuple):
     rest: NDArray[np.float64]  # (p, 3) [m] of the points at rest
     at: NDArray[np.float64]  # (3,) scratch
     work: ProximityWork
-    found: ProximityContacts
+    found: Contacts  # of the topology's bodies and points
     last: Pairs  # (pairs capacity,) that `work` knows: a frame's slot may be written again
     count: NDArray[np.int64]  # type: ignore[assignment]  # (1,) of them
     due: NDArray[np.float64]  # (pairs capacity,) scratch

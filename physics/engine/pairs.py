@@ -192,13 +192,13 @@ def frozen_contacts(s, f, h):
             gap -= s.topology.body_radius[body]
             for k in range(3):
                 p = frame.contact_points[f, c, side, k]
-                found.points[c, side, k] = p
+                found.slots[c, side, k] = p
                 found.weights[c, side, k] = frame.contact_weights[f, c, side, k]
-                found.arms[c, side, k] = frame.contact_arms[f, c, side, k]
+                found.arm[c, side, k] = frame.contact_arms[f, c, side, k]
                 if p >= 0:
                     along = dot3(frame.contact_frame[f, c, 0], s.x[p])
                     gap += sense * found.weights[c, side, k] * along
-        if found.points[c, 1, 0] < 0:
+        if found.slots[c, 1, 0] < 0:
             for plane in range(s.topology.planes.shape[0]):
                 if s.topology.plane_body[plane] == found.body[c, 1]:
                     gap -= dot3(frame.contact_frame[f, c, 0], s.topology.planes[plane])
@@ -215,12 +215,12 @@ def _feel(s, contacts, k, c):
     found, at = s.found, s.at
     for side in range(2):
         # a plane has no points: it is where the other side touches it
-        own = side if found.points[c, side, 0] >= 0 else 1 - side
+        own = side if found.slots[c, side, 0] >= 0 else 1 - side
         places = s.rest if own == side else s.x
         for i in range(3):
             at[i] = 0.0
         for j in range(3):
-            p = found.points[c, own, j]
+            p = found.slots[c, own, j]
             if p >= 0:
                 for i in range(3):
                     at[i] += found.weights[c, own, j] * places[p, i]
@@ -249,10 +249,10 @@ def hand_over(s, contacts, h):
         for side in range(2):
             first = s.asked.first[one if side == 0 else two]
             for i in range(3):
-                p = found.points[c, side, i]
+                p = found.slots[c, side, i]
                 contacts.slots[k, side, i] = p - first if p >= 0 else 0
                 contacts.weights[k, side, i] = found.weights[c, side, i] if p >= 0 else 0.0
-                contacts.arm[k, side, i] = found.arms[c, side, i]
+                contacts.arm[k, side, i] = found.arm[c, side, i]
         for d in range(3):
             for i in range(3):
                 contacts.frame[k, d, i] = found.frame[c, d, i]

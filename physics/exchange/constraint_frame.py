@@ -104,7 +104,7 @@ class ConstraintFrame(NamedTuple):
     pair_first: NDArray[np.int32]  # (3, pairs)
     pair_second: NDArray[np.int32]  # (3, pairs)
     pair_due: NDArray[np.float64]  # (3, pairs) [m] reading of the servo's odometer below which it is apart
-    contact_identity: NDArray[np.int64]  # (3, contacts) FROZEN contacts, as in collision.proximity.Contacts
+    contact_identity: NDArray[np.int64]  # (3, contacts) FROZEN contacts, as in collision.proximity_contacts
     contact_points: NDArray[np.int32]  # (3, contacts, 2, 3)
     contact_weights: NDArray[np.float64]  # (3, contacts, 2, 3)
     contact_arms: NDArray[np.float64]  # (3, contacts, 2, 3)

@@ -88,11 +88,11 @@ def dense_delassus(run: LockStep, before: ChainState, h: float) -> NDArray[np.fl
     for c in range(n):
         rows, frame = slice(3 * c, 3 * c + 3), contacts.frame[c]
         for side, sign in enumerate((1.0, -1.0)):
-            for p, weight in zip(contacts.points[c, side], contacts.weights[c, side], strict=True):
+            for p, weight in zip(contacts.slots[c, side], contacts.weights[c, side], strict=True):
                 if p < 0:
                     continue
                 body = scene.topology.point_body[p]
-                arm = contacts.arms[c, side]
+                arm = contacts.arm[c, side]
                 if roles[body] == TOOL:
                     k = scene.tool_points.frame[p]
                     arm = high.search.x[p] - before.x[k] + arm
@@ -139,7 +139,7 @@ def test_the_reduced_model_has_the_compliance_of_the_full_body_at_every_shift(sh
     frame, f = run.high.link.frame, int(reader_slot(run.high.link.frame_control))
     member, numbers = run.scene.members[0], run.scene.numbers
     n_modes = int(frame.mode_body[f, 1])
-    loaded = np.unique(run.high.search.found.points[: run.high.search.found.count[0]["found"], 1])
+    loaded = np.unique(run.high.search.found.slots[: run.high.search.found.count[0]["found"], 1])
     loaded = loaded[loaded >= 0]
     modal = frame.slot_modes[f, frame.slot_of[f, loaded], :, :n_modes].reshape(-1, n_modes)
     columns = member.body.columns(loaded - member.first)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from palpo.physics.collision import mobile_contacts, proximity_contacts
+from palpo.physics.collision import mobile_contacts
 from palpo.physics.contract import contacts
 
 ROOM = 3
@@ -20,15 +20,10 @@ def _of_hapco(c, k):
     return mobile_contacts.append(c, 10 + k, 20 + k, 0.1 * k)
 
 
-@njit
-def _of_proximity(c, k):
-    return proximity_contacts.append(c)
-
-
 @pytest.mark.parametrize(
     ("module", "append"),
-    [(contacts, _of_engine), (mobile_contacts, _of_hapco), (proximity_contacts, _of_proximity)],
-    ids=["engine", "hapco", "proximity"],
+    [(contacts, _of_engine), (mobile_contacts, _of_hapco)],
+    ids=["engine", "hapco"],
 )
 def test_a_full_list_loses_what_comes_and_keeps_what_it_has(module, append):
     made = module.make_contacts(ROOM)

@@ -8,11 +8,10 @@ from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Pairs,
-    ProximityContacts,
-    make_contacts,
     make_proximity_work,
 )
 from palpo.physics.collision.topology import LOW, TOOL, CollisionShape, Topology
+from palpo.physics.contract.contacts import Contacts, make_contacts
 
 NO_TRIANGLES, NO_EDGES = np.zeros((0, 3), np.int32), np.zeros((0, 2), np.int32)
 SKIN = 5e-4
@@ -51,9 +50,7 @@ def everything(topology: Topology) -> Pairs:
     return Pairs(*(np.array(column, np.int32) for column in zip(*sorted(rows), strict=True)))
 
 
-def contacts_of(
-    topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN
-) -> ProximityContacts:
+def contacts_of(topology: Topology, pairs: Pairs, x, reach: float = 1e-3, skin: float = SKIN) -> Contacts:
     contacts, work = make_contacts(256), make_proximity_work(len(pairs.kind))
     n = len(topology.body_role)
     group_pairs(topology, pairs, len(pairs.kind), work)
@@ -62,13 +59,13 @@ def contacts_of(
     return contacts
 
 
-def found(contacts: ProximityContacts, field: str):
+def found(contacts: Contacts, field: str):
     return getattr(contacts, field)[: contacts.count[0]["found"]]
 
 
-def contact_points(contacts: ProximityContacts, x, side: int):
-    points, weights = found(contacts, "points")[:, side], found(contacts, "weights")[:, side]
-    return (weights[:, :, None] * x[np.maximum(points, 0)]).sum(axis=1) + found(contacts, "arms")[:, side]
+def contact_points(contacts: Contacts, x, side: int):
+    points, weights = found(contacts, "slots")[:, side], found(contacts, "weights")[:, side]
+    return (weights[:, :, None] * x[np.maximum(points, 0)]).sum(axis=1) + found(contacts, "arm")[:, side]
 
 
 def distances(topology: Topology, pairs: Pairs, x):

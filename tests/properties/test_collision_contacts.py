@@ -12,10 +12,10 @@ from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     POINT_TRIANGLE,
     Pairs,
-    make_contacts,
     make_proximity_work,
 )
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape, join_shapes
+from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
 from palpo.physics.systems.multirate.candidates import SOME_DAY, by_turns, expected_arrival
 from palpo.physics.systems.snap.connectors.winding import winding_numbers

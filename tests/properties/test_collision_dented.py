@@ -90,7 +90,7 @@ def samples(wire: np.ndarray) -> np.ndarray:
 
 def touching(topology: Topology, contacts, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points p of body 1 and q of body 2 that touch, on axes and surfaces (n, 3); their distance (n,) [m]."""
-    points, weights = found(contacts, "points"), found(contacts, "weights")
+    points, weights = found(contacts, "slots"), found(contacts, "weights")
     both = (weights[..., None] * x[np.maximum(points, 0)]).sum(axis=2)
     thickness = topology.body_radius[found(contacts, "body")].sum(axis=1)
     return both[:, 0], both[:, 1], found(contacts, "gap") + SKIN + thickness

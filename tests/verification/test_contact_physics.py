@@ -567,7 +567,7 @@ def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
             bears & (contacts.body[:n, 0] == wire) & (contacts.body[:n, 1] == cylinder.number)
         )
         if len(here):
-            points, weights = contacts.points[here, 1], contacts.weights[here, 1]
+            points, weights = contacts.slots[here, 1], contacts.weights[here, 1]
             q = (weights[..., None] * high.search.x[np.maximum(points, 0)]).sum(axis=1)
             q += 1e-6 * contacts.frame[here, 0]
             assert (winding_numbers(q, rest.with_vertices(cylinder.body.x)) < 0.5).all(), until

@@ -165,8 +165,9 @@ class Paper(LowRate):
         kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
         n = len(kept)
         frame.head["n_contacts"][f] = n
-        for name in ("identity", "points", "weights", "arms", "frame", "mu", "body"):
+        for name in ("identity", "weights", "frame", "mu", "body"):
             getattr(frame, f"contact_{name}")[f, :n] = getattr(contacts, name)[kept]
+        frame.contact_points[f, :n], frame.contact_arms[f, :n] = contacts.slots[kept], contacts.arm[kept]
 
     def _l7_correct(self) -> None:
         """Corrected motion of the soft bodies; the proxy's own is H6 of its tick."""
