@@ -21,9 +21,10 @@ from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.feasibility import find_infeasible, giving_way
 from palpo.physics.contact.io import read_guess, read_problem, write_solution
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.contact.problem import AnyProblem, ContactResult, Infeasible, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Infeasible, Stop, Wedge
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
+from palpo.physics.contact.wedging import find_wedge
 from palpo.physics.numerics.errors import InputError
 
 BEST, ALL = "best", "all"
@@ -46,6 +47,7 @@ class SolvedProblem:
     options: Mapping[str, Any]
     r: NDArray[np.float64]
     infeasible: Infeasible | None = None
+    wedge: Wedge | None = None
 
     @property
     def u(self) -> NDArray[np.float64]:
@@ -104,9 +106,9 @@ def solve_file(
 
     names: of solvers, or `all`; none stands for the best one that takes the problem. options: of the solver;
     guess: a file with a force to start from. The summary's kind says what the file was taken for, its notes
-    what was changed in the problem, its infeasible why no forces solve it; with least_violation its normals
-    then give by the least that is needed. Raises InputError for a file, a name or an option that is none,
-    Refusal for a stop that never stops.
+    what was changed in the problem, its infeasible why no forces solve it, its wedge why there may be none;
+    with least_violation its normals then give by the least that is needed. Raises InputError for a file, a
+    name or an option that is none, Refusal for a stop that never stops.
     """
     options = options or {}
     _check(stop)
@@ -136,18 +138,21 @@ def solve_file(
                     solver.name, None, 0, None, 0, 0, 0, False, f"refused: {error}", solver.consistent
                 )
         rows.append(row)
-    if found is None and not all(row.converged for row in rows if row.consistent):
+    wedge, failed = None, [row.solver for row in rows if row.consistent and not row.converged]
+    if found is None and failed:
         found = find_infeasible(problem)
         if found is not None:
             rows = [replace(row, reason=_told_infeasible(row)) for row in rows]
-            solutions = {name: replace(own, infeasible=found) for name, own in solutions.items()}
-    failed = [row.solver for row in rows if row.consistent and not row.converged]
+        else:
+            wedge = find_wedge(problem)
+        solutions = {name: replace(own, infeasible=found, wedge=wedge) for name, own in solutions.items()}
     summary = {
         "file": str(file),
         "kind": kinds[0],
         "contacts": problem.n_contacts,
         "notes": notes,
         "infeasible": None if found is None else _in_words(found, least_violation),
+        "wedge": None if wedge is None else _wedged(wedge),
         "tolerance": stop.tolerance,
         "solvers": [asdict(row) for row in rows],
         "failed": failed,
@@ -174,7 +179,8 @@ def write_solutions(path: Path, solutions: Mapping[str, SolvedProblem]) -> None:
     """What each solver found: in an .npz archive all, in an HDF5 file the first one's as FCLIB's `solution`.
 
     Keys of the archive: NAME for r, NAME/u, NAME/status, and NAME/history, rows (iterations, residual);
-    `certificate` and `violation`, as in `Infeasible`, where no forces solve the problem.
+    `certificate` and `violation`, as in `Infeasible`, where no forces solve the problem; `wedge`, the
+    certificate of a `Wedge`, where there may be none.
     """
     if path.suffix != ".npz":
         first = next(iter(solutions.values()))
@@ -186,6 +192,8 @@ def write_solutions(path: Path, solutions: Mapping[str, SolvedProblem]) -> None:
         arrays[f"{name}/history"] = found.history()
         if found.infeasible is not None:
             arrays |= {"certificate": found.infeasible.certificate, "violation": found.infeasible.violation}
+        if found.wedge is not None:
+            arrays["wedge"] = found.wedge.certificate
     np.savez(path, **arrays)  # type: ignore[arg-type]
 
 
@@ -248,8 +256,9 @@ def print_solves(summary: Mapping[str, Any]) -> None:
             row["reason"],
         )
     console.print(table)
-    if summary["infeasible"] is not None:
-        console.print(summary["infeasible"]["said"])
+    for why in ("infeasible", "wedge"):
+        if summary[why] is not None:
+            console.print(summary[why]["said"])
     if not all(row["consistent"] for row in summary["solvers"]):
         console.print("* follows another law than the problem's: an answer of its own where that law matters")
 
@@ -280,12 +289,8 @@ def _told_infeasible(row: SolverRow) -> str:
 
 def _in_words(found: Infeasible, eased: bool) -> dict[str, Any]:
     """What there is to know of a problem that no forces solve, and a sentence of it."""
-    contacts = [int(k) for k in found.contacts]
-    named = ", ".join(map(str, contacts[:8])) + (
-        f" and {len(contacts) - 8} more" if len(contacts) > 8 else ""
-    )
     said = (
-        f"no forces solve it: normal forces p >= 0 on contact{'s' * (len(contacts) > 1)} {named} "
+        f"no forces solve it: normal forces p >= 0 on {_named(found.contacts)} "
         f"move nothing (W p = 0 to {found.answer:.1g}), but p . b = {found.depth:.3g} < 0; "
     )
     least = float(found.violation.max())
@@ -299,8 +304,28 @@ def _in_words(found: Infeasible, eased: bool) -> dict[str, Any]:
         "depth": found.depth,
         "answer": found.answer,
         "violation": found.violation.tolist(),
-        "contacts": contacts,
+        "contacts": found.contacts.tolist(),
     }
+
+
+def _wedged(found: Wedge) -> dict[str, Any]:
+    """What there is to know of a problem that may have no solution, and a sentence of it."""
+    return {
+        "said": (
+            f"it may have no solution: forces s in the cones of {_named(found.contacts)} hold one another "
+            f"(W s = 0 to {found.answer:.1g}), and s . b = {found.depth:.3g} < 0, so that sum mu s_n |u_t| "
+            f"must be {-found.depth:.3g} at least"
+        ),
+        "certificate": found.certificate.tolist(),
+        "depth": found.depth,
+        "answer": found.answer,
+        "contacts": found.contacts.tolist(),
+    }
+
+
+def _named(contacts: NDArray[np.int64]) -> str:
+    more = f" and {len(contacts) - 8} more" if len(contacts) > 8 else ""
+    return f"contact{'s' * (len(contacts) > 1)} {', '.join(map(str, contacts[:8].tolist()))}{more}"
 
 
 def _chosen(names: list[str]) -> list[Solver]:

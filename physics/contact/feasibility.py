@@ -4,7 +4,7 @@ With p >= 0 along normals and W p = 0, no force moves what p weighs: p . u_n = p
 p . W r = r . W p = 0. Signorini wants u_n >= 0, so that p . b_n < 0 leaves the problem without a solution
 (Farkas; when Coulomb's law has one: Acary, Cadoux, Lemarechal & Malick, ZAMM 91, 2011). p is a set of normal
 forces that nothing answers, as of a rigid block between jaws that do not yield; who has W and b can check it.
-It is of the normals alone: a problem may have no solution for its friction, too, and of that none is known.
+It is of the normals alone: for friction, see `palpo.physics.contact.wedging`.
 
 The least violation s >= 0 makes (W r + b)_n + s >= 0 possible with the least |s|, each contact's measured by
 sqrt(W_nn). With Z an orthonormal basis of the p with W p = 0 (scaled so), s = Z (Z^T x - Z^T b_n) for the
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.optimize import nnls
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.contact.problem import AnyProblem, ContactResult, Infeasible
+from palpo.physics.contact.problem import AnyProblem, Infeasible
 from palpo.physics.contact.symmetry import own_scales
 
 Array = NDArray[np.float64]
@@ -46,7 +46,7 @@ def find_infeasible(problem: AnyProblem) -> Infeasible | None:
     scales = all_scales[::3]
     violation, certificate = np.zeros(n), np.zeros(n)
     offsets = problem.b[::3] / scales
-    for contacts in _hanging_together(w):
+    for contacts in hanging_together(w):
         if len(contacts) > MOST or offsets[contacts].min() >= 0.0:
             continue
         rows = (3 * contacts[:, None] + np.arange(3)).ravel()
@@ -76,12 +76,6 @@ def check_certificate(problem: AnyProblem, p: Array) -> tuple[float, float]:
     return float(answer.max(initial=0.0)) / largest if largest > 0.0 else 0.0, float(p @ problem.b[::3])
 
 
-def explained(problem: AnyProblem, result: ContactResult) -> ContactResult:
-    """The result of a solver that has not converged, with why no solver can, where that is so."""
-    found = None if result.converged else find_infeasible(problem)
-    return result if found is None else replace(result, reason="infeasible", infeasible=found)
-
-
 def giving_way(problem: AnyProblem) -> tuple[AnyProblem, Infeasible | None]:
     """The problem whose normals give by the least violation, u_n + s >= 0, and why that is needed; the same
     problem where it is not."""
@@ -93,7 +87,7 @@ def giving_way(problem: AnyProblem) -> tuple[AnyProblem, Infeasible | None]:
     return replace(problem, b=b), found
 
 
-def _hanging_together(w: sp.csr_array) -> list[NDArray[np.int64]]:
+def hanging_together(w: sp.csr_array) -> list[NDArray[np.int64]]:
     """The contacts of each part of W that nothing couples to the others."""
     n = w.shape[0] // 3
     i, j = w.nonzero()

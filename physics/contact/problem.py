@@ -152,6 +152,25 @@ class Infeasible:
         return np.asarray(order[self.certificate[order] > 1e-6])
 
 
+@dataclass(frozen=True)
+class Wedge:
+    """Why a problem may have no solution (palpo.physics.contact.wedging)."""
+
+    certificate: NDArray[np.float64]
+    """s (3 n,), in the cones, the largest normal force 1: forces that W answers by nothing."""
+    depth: float
+    """s . b [m], below zero: whatever solves the problem has sum mu s_n |u_t| >= -depth."""
+    answer: float
+    """The largest |(W s)_i| / sqrt(W_ii) over that of its terms: rounding, 1e-12 at most."""
+
+    @property
+    def contacts(self) -> NDArray[np.int64]:
+        """Those that bear in it, those that bear most first."""
+        normal = self.certificate[::3]
+        order = np.argsort(-normal, kind="stable")
+        return np.asarray(order[normal[order] > 1e-6])
+
+
 Reason = Literal["converged", "iterations", "time", "stalled", "diverged", "infeasible"]
 
 
@@ -174,3 +193,5 @@ class ContactResult:
     """Wall time of the solve [s]."""
     infeasible: Infeasible | None = None
     """Why no forces solve the problem, where that was found out."""
+    wedge: Wedge | None = None
+    """Why there may be none, where that was found out."""

@@ -8,10 +8,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from palpo.physics.contact.anisotropy import scaled_tangents
-from palpo.physics.contact.feasibility import explained, giving_way
+from palpo.physics.contact.feasibility import find_infeasible, giving_way
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
 from palpo.physics.contact.semidefinite import require_semidefinite
 from palpo.physics.contact.solvers.registry import find_solver
+from palpo.physics.contact.wedging import find_wedge
 
 
 def solve(
@@ -41,7 +42,9 @@ def solve(
 
     Read `result.converged` before `result.r`: a solver that fails says so, and r is then the best it had.
     Where `result.reason` is "infeasible" no forces solve the problem: `result.infeasible.certificate` are
-    normal forces p >= 0 with W p = 0 and p . b_n < 0, which anyone can check.
+    normal forces p >= 0 with W p = 0 and p . b_n < 0, which anyone can check. Where it has not converged for
+    another reason, result.wedge, if any, says that there may be no solution: result.wedge.certificate are
+    forces s in the cones with W s = 0 and s . b < 0.
     Raises InputError, one sentence, for a problem that is none (shapes, NaN, mu < 0, W not symmetric or, of
     matrices, with a negative eigenvalue), and for a solver or an option that there is not.
     """
@@ -64,9 +67,20 @@ def solve(
     stop = Stop(tolerance, max_iterations, seconds, each)
     eased, found = giving_way(held) if least_violation else (held, None)
     result = find_solver(solver).solve(eased, stop, **options)
-    result = explained(held, result) if found is None else replace(result, infeasible=found)
+    if found is not None:
+        result = replace(result, infeasible=found)
+    elif not result.converged:
+        result = explained(held, result)
     return result if scale is None else replace(result, r=result.r * scale)
 
 
 def _dense(w: Any, b: Any, mu: Any) -> ContactProblem:
     return ContactProblem(np.ascontiguousarray(w, dtype=float), b, mu)
+
+
+def explained(problem: AnyProblem, result: ContactResult) -> ContactResult:
+    """The result of a solver that has not converged, with why none can, or may be able to."""
+    found = find_infeasible(problem)
+    if found is not None:
+        return replace(result, reason="infeasible", infeasible=found)
+    return replace(result, wedge=find_wedge(problem))

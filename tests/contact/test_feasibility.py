@@ -10,6 +10,7 @@ from palpo.app.cli.main import main
 from palpo.physics.contact.feasibility import check_certificate, find_infeasible, giving_way
 from palpo.physics.contact.problem import ContactProblem, SparseProblem
 from palpo.physics.contact.solving import solve
+from palpo.physics.contact.wedging import check_wedge, find_wedge
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -112,6 +113,16 @@ def test_no_solver_lets_a_warning_through_and_the_result_says_why(name, case):
     assert result.reason == "infeasible" and np.isfinite(result.r).all()
 
 
+def test_palpo_solve_says_that_contacts_are_wedged_and_gives_the_forces(tmp_path, capsys):
+    problem, file = random_of_low_rank(2), tmp_path / "low.npz"
+    np.savez(file, W=problem.w, q=problem.b, mu=problem.mu)
+    told, out = tmp_path / "told.json", tmp_path / "out.npz"
+    assert main(["solve", str(file), "--max-iterations", "200", "--json", str(told), "--out", str(out)]) == 1
+    assert "it may have no solution" in " ".join(capsys.readouterr().out.split())
+    assert json.loads(told.read_text())["wedge"]["depth"] < 0.0
+    assert check_wedge(problem, np.load(out)["wedge"])[0] <= 1e-12
+
+
 def test_palpo_solve_says_it_and_gives_the_certificate(tmp_path, capsys):
     problem, file = vise(), tmp_path / "vise.npz"
     np.savez(file, W=problem.w, q=problem.b, mu=problem.mu)
@@ -124,3 +135,59 @@ def test_palpo_solve_says_it_and_gives_the_certificate(tmp_path, capsys):
     np.testing.assert_allclose(np.load(out)["certificate"], [1.0, 1.0])
     assert main(["solve", str(file), "--least-violation", "--json", str(told)]) == 0
     assert json.loads(told.read_text())["solvers"][0]["converged"]
+
+
+def random_of_low_rank(seed):
+    """5 to 12 contacts and 2 to 15 ways to move: most normals can part, and friction may not let them."""
+    rng, n = np.random.default_rng(seed), 5 + seed % 8
+    half = rng.normal(size=(3 * n, 2 + seed % 14))
+    return ContactProblem(half @ half.T, rng.normal(size=3 * n), np.full(n, rng.uniform(0.1, 1.0)))
+
+
+def wedged(depth=1e-3, lean=0.3, mu=0.5):
+    """A block between two jaws whose normals lean to each other by less than the friction angle.
+
+    The jaws close by `depth` each: forces along the line between them cancel.
+    """
+    c, s = np.cos(lean), np.sin(lean)
+    turn = np.array([-s, -c, 0.0, s, -c, 0.0])  # about z, the contacts at -x and x
+    j = np.array([[c, s, 0], [-s, c, 0], [0, 0, 1], [-c, s, 0], [-s, -c, 0], [0, 0, 1]])
+    j = np.column_stack([j, turn])
+    b = np.array([-depth * c, depth * s, 0.0, -depth * c, -depth * s, 0.0])
+    return ContactProblem(j @ j.T, b, np.full(2, mu))
+
+
+def test_jaws_that_lean_by_less_than_the_friction_angle_wedge_a_block_and_by_more_do_not():
+    """Forces along the line between them, cos on the normals: W s = 0, s . b = -2 depth over cos."""
+    found = find_wedge(wedged())
+    assert found is not None
+    assert found.depth == pytest.approx(-2e-3 / np.cos(0.3), rel=1e-5)
+    np.testing.assert_allclose(found.certificate[1::3], [-np.tan(0.3), np.tan(0.3)], rtol=1e-5)
+    assert find_wedge(wedged(lean=np.arctan(0.5) + 0.01)) is None
+    assert find_wedge(wedged(depth=-1e-3)) is None
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_random_problem_of_low_rank_is_solved_or_named_with_what_the_test_checks(seed):
+    problem = random_of_low_rank(seed)
+    result = solve(problem, max_iterations=1000)
+    if result.converged:
+        return
+    if result.reason == "infeasible":
+        assert check_certificate(problem, result.infeasible.certificate)[0] <= 1e-12
+        return
+    s = result.wedge.certificate
+    assert (np.hypot(s[1::3], s[2::3]) <= problem.mu * s[::3]).all()
+    assert (np.abs(problem.w @ s) <= 1e-12 * (abs(problem.w) @ abs(s)).max()).all()
+    assert s @ problem.b < 0.0
+    assert check_wedge(problem, s) == (result.wedge.answer, result.wedge.depth)
+
+
+@pytest.mark.parametrize("seed", [3, 4, 17])
+def test_what_solves_a_problem_that_may_have_no_solution_slides_as_far_as_it_must(seed):
+    problem = random_of_low_rank(seed)
+    found, result = find_wedge(problem), solve(problem, max_iterations=1000)
+    assert result.converged
+    u = (problem.w @ result.r + problem.b).reshape(-1, 3)
+    slid = problem.mu * found.certificate[::3] @ np.hypot(u[:, 1], u[:, 2])
+    assert slid >= -found.depth * (1.0 - 1e-5)
