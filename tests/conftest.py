@@ -6,10 +6,14 @@ import pytest
 from hypothesis import settings
 
 import palpo.app  # noqa: F401
+from palpo.physics.numerics.kernels import cache_home
 
 # the first example of a kernel compiles it, and a run of the suite must not depend on the day's dice
 settings.register_profile("palpo", deadline=None, derandomize=True)
 settings.load_profile("palpo")
+
+# found once in a process: before a test names a folder of its own for what scenes compute
+cache_home()
 
 
 @pytest.fixture(scope="module")
