@@ -5,7 +5,7 @@ import pytest
 
 from palpo.physics.contact.laws import SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.solvers import penalty
+from palpo.physics.contact.reference import penalty
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.contact.solvers.relaxation import stiffnesses
 from tests.contact.stored import in_cones, offsets, stored

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.solvers.lemke import solve
+from palpo.physics.contact.reference.lemke import solve
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.numerics.errors import InputError
 from tests.contact.stored import NAMED, PERIO_BOX, in_cones, offsets, stored

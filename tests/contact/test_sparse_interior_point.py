@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from palpo.benchmarks.contact_problems import brick_wall
 from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
-from palpo.physics.contact.solvers import cadoux, gauss_seidel, portfolio, sparse_interior_point
+from palpo.physics.contact.reference import cadoux
+from palpo.physics.contact.solvers import gauss_seidel, portfolio, sparse_interior_point
 from palpo.physics.contact.solvers.sparse_interior_point import convex_residual, solve_convex
 from tests.contact.stored import NAMED, in_cones, stored
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.contact.reference.tresca import _Held
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.contact.solvers.tresca import _Held
 from tests.contact.stored import in_cones, stored
 
 pytestmark = pytest.mark.portable

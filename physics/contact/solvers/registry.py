@@ -86,7 +86,7 @@ def find_solver(name: str) -> Solver:
     raise InputError(f"solver {name}: there is no such solver; did you mean {', '.join(near)}?")
 
 
-_HERE = "palpo.physics.contact.solvers"
+_HERE, _REFERENCE = "palpo.physics.contact.solvers", "palpo.physics.contact.reference"
 
 
 def _uzawas() -> Iterator[Solver]:
@@ -204,7 +204,7 @@ register(
         Solver(
             f"lemke-{facets}",
             f"cone of {facets} facets as a linear complementarity problem, Lemke (001, 2.4.2.3)",
-            f"{_HERE}.lemke:solve",
+            f"{_REFERENCE}.lemke:solve",
             (("facets", facets),),
             consistent=False,
         )
@@ -213,39 +213,39 @@ register(
     Solver(
         "penalty-implicit",
         "springs at the contacts, balanced with the bodies (001, 2.19 and 2.20)",
-        f"{_HERE}.penalty:implicit",
+        f"{_REFERENCE}.penalty:implicit",
         consistent=False,
     ),
     Solver(
         "penalty-explicit",
         "springs on the free displacement, nothing solved (001, 2.21 and 2.22)",
-        f"{_HERE}.penalty:explicit",
+        f"{_REFERENCE}.penalty:explicit",
         consistent=False,
     ),
     Solver(
         "acary-cadoux",
         "fixed point on the convex relaxation (Acary, Cadoux, Lemarechal & Malick 2011)",
-        f"{_HERE}.cadoux:fixed_point",
+        f"{_REFERENCE}.cadoux:fixed_point",
         sure=False,
-        sparse=f"{_HERE}.cadoux:fixed_point",
+        sparse=f"{_REFERENCE}.cadoux:fixed_point",
     ),
     Solver(
         "convex-relaxation",
         "the associated law: what slides also lifts off (Acary, Cadoux, Lemarechal & Malick 2011)",
-        f"{_HERE}.cadoux:relaxation",
+        f"{_REFERENCE}.cadoux:relaxation",
         consistent=False,
-        sparse=f"{_HERE}.cadoux:relaxation",
+        sparse=f"{_REFERENCE}.cadoux:relaxation",
     ),
     Solver(
         "tresca-coulomb",
         "fixed point on Tresca's law, friction up to a held force (Panagiotopoulos 1975; Haslinger 1983)",
-        f"{_HERE}.tresca:fixed_point",
+        f"{_REFERENCE}.tresca:fixed_point",
         sure=False,
     ),
     Solver(
         "tresca",
         "friction up to mu times the normal force that there would be without friction",
-        f"{_HERE}.tresca:tresca",
+        f"{_REFERENCE}.tresca:tresca",
         consistent=False,
     ),
     Solver(
