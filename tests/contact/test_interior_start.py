@@ -19,7 +19,7 @@ def rough(problem):
 
 
 def near(problem, r):
-    a = interior_point.make_interior(problem.n_contacts)
+    a = interior_point.make_interior(problem.w, problem.n_contacts)
     begin_near(problem.w, problem.b, problem.mu, r, relative_residual(problem, r), 0.1, False, a)
     return a
 
@@ -40,7 +40,10 @@ def test_the_start_is_inside_the_cones_wherever_the_force_is(name):
 
 def test_from_no_force_it_is_the_middle():
     problem = stored("easy.npz")
-    a, middle = near(problem, np.zeros_like(problem.b)), interior_point.make_interior(problem.n_contacts)
+    a, middle = (
+        near(problem, np.zeros_like(problem.b)),
+        interior_point.make_interior(problem.w, problem.n_contacts),
+    )
     interior_point.begin(problem.w, problem.b, problem.mu, 0.1, False, middle)
     np.testing.assert_array_equal(a.x, middle.x)
     np.testing.assert_array_equal(a.y, middle.y)
@@ -52,7 +55,7 @@ def test_from_a_rough_force_fewer_steps_lead_to_the_solution():
     problems += [pressed_block(5, 0.5), soft_on_soft(5, 0.5), squeezed_block(5, 1.0)]
     middle, sooner = 0.0, 0.0
     for problem in problems:
-        a = interior_point.make_interior(problem.n_contacts)
+        a = interior_point.make_interior(problem.w, problem.n_contacts)
         interior_point.begin(problem.w, problem.b, problem.mu, 0.1, False, a)
         middle += steps(problem, a)
         sooner += steps(problem, near(problem, rough(problem)))

@@ -7,8 +7,8 @@ import scipy.sparse as sp
 from palpo.benchmarks.contact_problems import brick_wall
 from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
 from palpo.physics.contact.reference import cadoux
-from palpo.physics.contact.solvers import gauss_seidel, portfolio, sparse_interior_point
-from palpo.physics.contact.solvers.sparse_interior_point import convex_residual, solve_convex
+from palpo.physics.contact.reference.cadoux import convex_residual, solve_convex
+from palpo.physics.contact.solvers import gauss_seidel, interior_point, portfolio
 from tests.contact.stored import NAMED, in_cones, stored
 
 pytestmark = pytest.mark.portable
@@ -21,7 +21,7 @@ def kept_sparse(problem):
 @pytest.mark.parametrize("name", NAMED)
 def test_every_stored_problem_is_solved_with_w_kept_sparse(name):
     held = stored(name)
-    result = sparse_interior_point.solve(kept_sparse(held), Stop(1e-8, 200))
+    result = interior_point.solve(kept_sparse(held), Stop(1e-8, 200))
     assert result.converged
     assert in_cones(held, result.r)
 
@@ -32,7 +32,7 @@ def test_a_wall_of_bricks_is_solved_sparse_by_the_portfolio_and_by_the_interior_
     kept = kept_sparse(wall)
     assert kept.w.nnz < 0.1 * wall.w.size
     assert not gauss_seidel.solve(kept, Stop(1e-8, 600)).converged
-    for solve in (portfolio.solve, sparse_interior_point.solve):
+    for solve in (portfolio.solve, interior_point.solve):
         result = solve(kept, Stop(1e-8, 600))
         assert result.converged
         assert in_cones(wall, result.r)

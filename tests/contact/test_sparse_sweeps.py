@@ -8,9 +8,9 @@ from palpo.benchmarks.contact_problems import large_brick_wall
 from palpo.physics.contact.problem import SparseProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import anderson, portfolio
+from palpo.physics.contact.solvers.factors import SparseFactor
 from palpo.physics.contact.solvers.operator import block_rows
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
-from palpo.physics.contact.solvers.sparse_factor import SparseFactor
 from tests.contact.stored import in_cones, stored
 
 pytestmark = pytest.mark.portable
@@ -80,14 +80,23 @@ def test_what_sweeps_and_interior_point_leave_of_a_small_problem_goes_on_dense(m
     assert result.iterations > 8 + 2
 
 
+def factored(problem):
+    """The factor of W and a ridge, and the ridge."""
+    rows, ridge = block_rows(problem.w), 1e-3 * problem.w.diagonal().mean()
+    factor = SparseFactor(rows)
+    factor.matrix[:] = rows.blocks
+    factor.matrix[factor.diagonal] += ridge * np.eye(3)
+    factor.take()
+    return factor, ridge
+
+
 def test_blocks_and_fill_grow_with_the_wall_and_not_with_its_square():
     """Four times as many bricks in a course: as many blocks a contact, and hardly more of the factor."""
     walls = [large_brick_wall(4, bricks, 0.5) for bricks in (8, 32)]
     blocks, fill = [], []
     for wall in walls:
         blocks.append(len(block_rows(wall.w).column) / wall.n_contacts)
-        factor = SparseFactor(wall.w)
-        factor.refactor(1e-3 * wall.w.diagonal().mean())
+        factor, _ = factored(wall)
         fill.append(factor.factor.L.nnz / wall.n_contacts)
     assert blocks[1] < 1.1 * blocks[0]
     assert fill[1] < 1.5 * fill[0]
@@ -95,9 +104,30 @@ def test_blocks_and_fill_grow_with_the_wall_and_not_with_its_square():
 
 def test_the_factor_solves():
     wall, rng = large_brick_wall(3, 5, 0.5), np.random.default_rng(1)
-    ridge = 1e-3 * wall.w.diagonal().mean()
-    factor = SparseFactor(wall.w)
-    factor.refactor(ridge)
+    factor, ridge = factored(wall)
     matrix = wall.w.toarray() + ridge * np.eye(wall.w.shape[0])
     right = rng.normal(size=len(matrix))
     np.testing.assert_allclose(matrix @ factor.solve(right), right, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["interior-point", "admm", "portfolio"])
+def test_a_contact_that_nothing_moves_changes_nothing_for_the_others(solver):
+    """Its own block is zero, and a sparse W may not even store it."""
+    held = stored("easy.npz")
+    n = held.n_contacts
+    w = sp.block_diag([held.w, sp.csr_array((3, 3))], format="csr")
+    more = SparseProblem(sp.csr_array(w), np.append(held.b, [1e-3, 0.0, 0.0]), np.append(held.mu, 0.5))
+    assert sp.bsr_array(more.w, blocksize=(3, 3)).indices[-1] != n
+    found, alone = (find_solver(solver).solve(p, Stop(1e-10, 5000)) for p in (more, kept_sparse(held)))
+    assert found.converged
+    np.testing.assert_allclose(found.r[: 3 * n], alone.r, atol=1e-6 * np.abs(alone.r).max())
+
+
+@pytest.mark.parametrize("solver", ["interior-point", "admm"])
+def test_an_interrupt_while_the_interpreter_factors_comes_through(solver, monkeypatch):
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparseFactor, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        find_solver(solver).solve(kept_sparse(stored("easy.npz")), Stop(1e-10, 5000))

@@ -10,7 +10,7 @@ so that every contact's own block is 1,
 
 where z tends to u + mu |u_t| n. rho starts at sqrt(m L) (L / m)^EXPONENT, m and L the least and the largest
 eigenvalue of W, and is multiplied or divided by (L / m)^EXPONENT where the primal and the dual residual are
-BALANCE apart: each costs a Cholesky factor. alpha is the over-relaxation.
+BALANCE apart: each costs a factor, which has W's pattern. alpha is the over-relaxation.
 """
 
 import math
@@ -21,13 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import project_cone
-from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, relative_natural_map, runaway
+from palpo.physics.contact.solvers import factors
+from palpo.physics.contact.solvers.operator import operator, own_entries, times
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.numerics.lapack import cholesky, cholesky_solve, make_words
 
 PROXIMAL = 1e-9
 """eta, which keeps x where a singular W leaves it free."""
@@ -56,8 +57,7 @@ STATE = np.dtype(
 class Alternation(NamedTuple):
     """What a solve carries from iteration to iteration, for n contacts; N = 3 n."""
 
-    factor: NDArray[np.float64]  # (N, N) of W + (eta + rho) I
-    words: NDArray[np.int32]
+    factor: Any  # of W + (eta + rho) I (palpo.physics.contact.solvers.factors)
     scale: NDArray[np.float64]  # (N,) r = scale y / unit of W
     x: NDArray[np.float64]  # (N,)
     y: NDArray[np.float64]  # (N,) in the cones
@@ -66,15 +66,15 @@ class Alternation(NamedTuple):
     offset: NDArray[np.float64]  # (N,) [m]
     best: NDArray[np.float64]  # (N,) force of the least residual [N]
     state: NDArray[Any]  # (1,) of STATE
-    scratch: NDArray[np.float64]  # (2, 3)
+    scratch: NDArray[np.float64]  # (3, 3)
 
 
-def make_alternation(n_contacts: int) -> Alternation:
-    """Room for a solve of n_contacts contacts."""
+def make_alternation(w: Any, n_contacts: int) -> Alternation:
+    """Room for solves with an operator w of n_contacts contacts."""
     n = 3 * n_contacts
     return Alternation(
-        np.zeros((n, n)), make_words(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
-        np.zeros(n), np.zeros(n), np.zeros(1, STATE), np.zeros((2, 3)),
+        factors.make_factor(w, definite=True), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n),
+        np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(1, STATE), np.zeros((3, 3)),
     )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def make_alternation(n_contacts: int) -> Alternation:
 def begin(w, b, mu, r, a):
     """Start at the force r (N,) in the cones. Returns whether W + rho I could be factored."""
     rows = b.shape[0]
-    mean_compliances(w, a.offset)
+    mean_compliances(own_entries(w), a.offset)
     for i in range(rows):
         a.scale[i] = 1.0 / a.offset[i // 3] ** 0.5
     for i in range(rows):
@@ -105,9 +105,10 @@ def _look(w, b, mu, bound, a):
     rows = b.shape[0]
     for i in range(rows):
         a.force[i] = a.y[i] * a.scale[i]
+    times(w, a.force, a.offset)
     for i in range(rows):
-        a.offset[i] = b[i] + dot(w[i], a.force)
-    error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, mu.shape[0], a.scratch)
+        a.offset[i] += b[i]
+    error, size = relative_natural_map(own_entries(w), b, mu, a.force, a.offset, 0, mu.shape[0], a.scratch)
     if size > bound:
         error = np.inf
     if error < a.state[0].residual:
@@ -126,8 +127,9 @@ def _spectrum(w, a):
     for _ in range(POWERS):
         for i in range(rows):
             a.force[i] *= a.scale[i]
+        times(w, a.force, a.offset)
         for i in range(rows):
-            a.offset[i] = a.scale[i] * dot(w[i], a.force)
+            a.offset[i] *= a.scale[i]
         size = dot(a.offset, a.offset) ** 0.5
         for i in range(rows):
             a.force[i] = a.offset[i] / size if size > 0.0 else 0.0
@@ -137,7 +139,7 @@ def _spectrum(w, a):
         for i in range(rows):
             a.force[i] = 1.0 - 0.5 * (i % 5)
         for _ in range(POWERS):
-            cholesky_solve(a.factor, rows, a.words, a.force)
+            factors.solve(a.factor, a.force)
             size = dot(a.force, a.force) ** 0.5
             for i in range(rows):
                 a.force[i] /= size
@@ -150,14 +152,17 @@ def _spectrum(w, a):
 @inlined
 def _refactor(w, ridge, a):
     """factor = that of the scaled W + ridge I; whether there is one."""
-    rows = a.x.shape[0]
-    for i in range(rows):
-        line, row, s = a.factor[i], w[i], a.scale[i]
-        for j in range(rows):
-            line[j] = row[j] * s * a.scale[j]
-        line[i] += ridge
+    own = a.scratch
+    for k in range(a.x.shape[0] // 3):
+        for c in range(3):
+            own[c, 0] = own[c, 1] = own[c, 2] = 0.0
+            own[c, c] = a.scale[3 * k + c]
+        factors.fill(a.factor, w, k, own, a.scale)
+        block = factors.own_block(a.factor, k)
+        for c in range(3):
+            block[c, c] += ridge
     a.state[0].factors += 1
-    return cholesky(a.factor, rows, a.words)
+    return factors.factor(a.factor)
 
 
 @kernel
@@ -177,7 +182,7 @@ def advance(w, b, mu, relaxation, tolerance, bound, iterations, a):
         for k in range(mu.shape[0]):
             i = 3 * k
             a.x[i] -= mu[k] * (a.z[i + 1] ** 2 + a.z[i + 2] ** 2) ** 0.5
-        cholesky_solve(a.factor, rows, a.words, a.x)
+        factors.solve(a.factor, a.x)
         primal, dual = 0.0, 0.0
         for k in range(mu.shape[0]):
             i = 3 * k
@@ -207,7 +212,7 @@ def advance(w, b, mu, relaxation, tolerance, bound, iterations, a):
     return CONTINUE
 
 
-def solve(problem: ContactProblem, stop: Stop, *, relaxation: float = RELAXATION) -> ContactResult:
+def solve(problem: AnyProblem, stop: Stop, *, relaxation: float = RELAXATION) -> ContactResult:
     """Alternate until the residual is at most `stop.tolerance`; an iteration is a solve with the factor.
 
     Starts from the warm start. relaxation: alpha, between 0 and 2. Raises InputError for one that is not.
@@ -215,15 +220,18 @@ def solve(problem: ContactProblem, stop: Stop, *, relaxation: float = RELAXATION
     started = perf_counter()
     if not 0.0 < relaxation < 2.0:
         raise InputError(f"relaxation = {relaxation}: must lie between 0 and 2")
-    w, b, mu, r = np.ascontiguousarray(problem.w), problem.b, problem.mu, starting_force(problem)
+    b, mu, r = problem.b, problem.mu, starting_force(problem)
     if not problem.n_contacts:
         return judge(problem, stop, r, 0, "converged", started)
-    a = make_alternation(problem.n_contacts)
+    w = operator(problem)
+    a = make_alternation(w, problem.n_contacts)
     code, bound = CONTINUE if begin(w, b, mu, r, a) else STALLED, runaway(problem)
+    factors.raise_held_back(a.factor)
     while code == CONTINUE and a.state["iterations"].item() < stop.max_iterations:
         left = stop.max_iterations - a.state["iterations"].item()
         chunk = min(OFTEN, left) if math.isfinite(stop.seconds) else left
         code = advance(w, b, mu, float(relaxation), stop.tolerance, bound, chunk, a)
+        factors.raise_held_back(a.factor)
         if code == CONTINUE and perf_counter() - started >= stop.seconds:
             return judge(problem, stop, a.best, a.state["iterations"].item(), "time", started)
     return judge(problem, stop, a.best, a.state["iterations"].item(), REASONS[code], started)

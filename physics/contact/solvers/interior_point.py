@@ -18,7 +18,12 @@ sigma then lags behind as in the fixed point of Acary, Cadoux, Lemarechal & Mali
 problems is convex. Friction as second-order cones by interior points: Acary, Armand, Nguyen & Shpakovych
 (Second-order cone programming for rolling friction contact mechanics, 2024).
 
-A contact without friction keeps its normal row alone. Nothing is allocated after `make_interior`.
+A contact without friction keeps its normal row alone. Newton's matrix has W's pattern: its diagonal blocks
+carry what every contact is for itself. With a `shift`, s of each contact [m], in place of mu |u_t|, it solves
+
+    u + s n in K*,   r in K,   r . (u + s n) = 0,   u = W r + b:
+
+the convex problem of Acary, Cadoux, Lemarechal & Malick, the least of 1/2 r W r + r (b + s n) on K.
 """
 
 import math
@@ -29,13 +34,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.contact.laws import project_cone
-from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.residual import judge, relative_natural_map, relative_residual, runaway
+from palpo.physics.contact.solvers import factors
+from palpo.physics.contact.solvers.operator import operator, own_entries, times
 from palpo.physics.contact.solvers.products import dot, mean_compliances
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.numerics.lapack import lu_factor, lu_solve, make_words
 
 ATTEMPTS = ((0.1, False), (1.0, False), (0.1, True), (0.01, True))
 """Ridge over sqrt(gap), W's diagonal blocks scaled to 1, and whether a short step lags: one that stalls
@@ -63,18 +69,17 @@ SMALLEST = 1e-12
 CONTINUE, CONVERGED, STALLED = range(3)
 
 STATE = np.dtype(
-    (np.record, [(name, np.int64) for name in ("steps", "idle", "lags")]
+    (np.record, [(name, np.int64) for name in ("steps", "idle", "lags", "held")]
      + [(name, np.float64) for name in ("gap", "residual", "unit", "ridge")])
 )  # fmt: skip
-"""Factorisations, steps since the residual fell, whether short steps lag; gap, least relative residual, force
-times displacement of 1 [N m], ridge."""
+"""Factorisations, steps since the residual fell, whether short steps lag, whether the shift is held; gap,
+least relative residual, force times displacement of 1 [N m], ridge."""
 
 
 class Interior(NamedTuple):
     """What an interior-point solve carries from step to step, for n contacts; N = 3 n."""
 
-    matrix: NDArray[np.float64]  # (N, N) Newton's matrix, then its factors
-    words: NDArray[np.int32]
+    factor: Any  # of Newton's matrix (palpo.physics.contact.solvers.factors)
     scale: NDArray[np.float64]  # (N,) r = scale x [N]
     x: NDArray[np.float64]  # (N,) force, in the unit cones
     y: NDArray[np.float64]  # (N,) displacement, in the unit cones
@@ -86,16 +91,17 @@ class Interior(NamedTuple):
     offset: NDArray[np.float64]  # (N,) W r + b [m]
     best: NDArray[np.float64]  # (N,) force of the least residual [N]
     state: NDArray[Any]  # (1,) of STATE
-    scratch: NDArray[np.float64]  # (2, 3)
+    scratch: NDArray[np.float64]  # (3, 3)
+    shift: NDArray[np.float64]  # (n,) [m] where it is held
 
 
-def make_interior(n_contacts: int) -> Interior:
-    """Room for a solve of n_contacts contacts."""
+def make_interior(w: Any, n_contacts: int) -> Interior:
+    """Room for solves with an operator w of n_contacts contacts."""
     n = 3 * n_contacts
     return Interior(
-        np.zeros((n, n)), make_words(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((4, n)),
-        np.zeros((4, n)), np.zeros(n), np.zeros((n_contacts, 2)), np.zeros(n), np.zeros(n), np.zeros(n),
-        np.zeros(1, STATE), np.zeros((2, 3)),
+        factors.make_factor(w), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros((4, n)), np.zeros((4, n)),
+        np.zeros(n), np.zeros((n_contacts, 2)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(1, STATE),
+        np.zeros((3, 3)), np.zeros(n_contacts),
     )  # fmt: skip
 
 
@@ -106,7 +112,7 @@ def begin(w, b, mu, ridge, lags, a):
     lags: where a step is short, sigma's slope is left out.
     """
     rows, most = b.shape[0], 0.0
-    mean_compliances(w, a.offset)
+    mean_compliances(own_entries(w), a.offset)
     for i in range(rows):
         a.best[i] = 0.0
         most = max(most, abs(b[i]) / a.offset[i // 3] ** 0.5)
@@ -122,7 +128,7 @@ def begin(w, b, mu, ridge, lags, a):
         a.x[i], a.x[i + 1], a.x[i + 2] = 1.0, 0.0, 0.0
         a.y[i], a.y[i + 1], a.y[i + 2] = 1.0, 0.0, 0.0
     state = a.state[0]
-    state.steps, state.idle, state.lags = 0, 0, 1 if lags else 0
+    state.steps, state.idle, state.lags, state.held = 0, 0, 1 if lags else 0, 0
     state.gap, state.residual, state.unit, state.ridge = 1.0, np.inf, most * most, ridge
 
 
@@ -130,7 +136,7 @@ def begin(w, b, mu, ridge, lags, a):
 def advance(w, b, mu, tolerance, bound, steps, a):
     """Up to `steps` factorisations more after `begin`, one more where the last step lags.
 
-    w (N, N), b (N,), mu (n,), contiguous; a.best is the projected force of the least residual met,
+    w: an operator; b (N,), mu (n,); a.best is the projected force of the least residual met,
     |r| <= `bound` [N]. Returns CONVERGED where that residual is at most `tolerance`, STALLED where steps lead
     nowhere, else CONTINUE.
     """
@@ -147,7 +153,7 @@ def advance(w, b, mu, tolerance, bound, steps, a):
         ridge = a.state[0].ridge * max(a.state[0].gap, LEAST_GAP) ** 0.5
         _assemble(w, mu, ridge, a)
         a.state[0].steps += 1
-        if not lu_factor(a.matrix, rows, a.words):
+        if not factors.factor(a.factor):
             return STALLED
         chosen, step = _choose(w, mu, ridge, a)
         if step < SHORT and a.state[0].lags:
@@ -156,7 +162,7 @@ def advance(w, b, mu, tolerance, bound, steps, a):
             a.slope[:] = 0.0
             _assemble(w, mu, ridge, a)
             a.state[0].steps += 1
-            if not lu_factor(a.matrix, rows, a.words):
+            if not factors.factor(a.factor):
                 return STALLED
             other, longer = _choose(w, mu, ridge, a)
             chosen, step = (other, longer) if longer > step else (3, step)
@@ -177,9 +183,15 @@ def _evaluate(w, b, mu, bound, a):
         for c in range(3):
             a.force[i + c] = a.scale[i + c] * a.x[i + c]
         project_cone(a.force[i : i + 3], mu[k], a.force[i : i + 3])
+    times(w, a.force, a.offset)
     for i in range(rows):
-        a.offset[i] = b[i] + dot(w[i], a.force)
-    error, size = relative_natural_map(w, b, mu, a.force, a.offset, 0, n, a.scratch)
+        a.offset[i] += b[i]
+    held = a.state[0].held == 1
+    if held:  # the map adds mu |u_t|
+        for k in range(n):
+            i = 3 * k
+            a.offset[i] += a.shift[k] - mu[k] * (a.offset[i + 1] ** 2 + a.offset[i + 2] ** 2) ** 0.5
+    error, size = relative_natural_map(own_entries(w), b, mu, a.force, a.offset, 0, n, a.scratch)
     if not 0.0 < size <= bound:
         error = np.inf
     if error < a.state[0].residual:
@@ -196,8 +208,9 @@ def _evaluate(w, b, mu, bound, a):
             a.lack[i + c] = a.offset[i + c] * a.scale[i + c] / unit
         shift, e1, e2 = 0.0, 0.0, 0.0
         if mu[k] > 0.0:
-            shift = (a.lack[i + 1] ** 2 + a.lack[i + 2] ** 2 + gap * gap) ** 0.5
-            e1, e2 = a.lack[i + 1] / shift, a.lack[i + 2] / shift
+            shift = (a.lack[i + 1] ** 2 + a.lack[i + 2] ** 2 + (0.0 if held else gap * gap)) ** 0.5
+            if not held:
+                e1, e2 = a.lack[i + 1] / shift, a.lack[i + 2] / shift
         a.slope[k, 0], a.slope[k, 1] = e1, e2
         a.lack[i] += shift - a.y[i]
         a.lack[i + 1] -= a.y[i + 1]
@@ -208,31 +221,25 @@ def _evaluate(w, b, mu, bound, a):
 @inlined
 def _assemble(w, mu, ridge, a):
     """matrix = X (G + ridge I) + Y by rows, where X z = x o z; a contact without friction: dx_t = 0."""
-    unit, x, y, s = a.state[0].unit, a.x, a.y, a.scale
-    rows = s.shape[0]
+    unit, x, y, s, own = a.state[0].unit, a.x, a.y, a.scale, a.scratch
     for k in range(mu.shape[0]):
         i = 3 * k
-        m0, m1, m2 = a.matrix[i], a.matrix[i + 1], a.matrix[i + 2]
-        w0, w1, w2 = w[i], w[i + 1], w[i + 2]
         f0, f1, f2 = s[i] / unit, s[i + 1] / unit, s[i + 2] / unit
         x0, x1, x2 = x[i], x[i + 1], x[i + 2]
         e1, e2 = a.slope[k, 0], a.slope[k, 1]
-        c00, c01, c02 = x0 * f0, (x0 * e1 + x1) * f1, (x0 * e2 + x2) * f2
-        c10, c11, c12 = x1 * f0, (x1 * e1 + x0) * f1, x1 * e2 * f2
-        c20, c21, c22 = x2 * f0, x2 * e1 * f1, (x2 * e2 + x0) * f2
-        for j in range(rows):
-            p, q, t = w0[j] * s[j], w1[j] * s[j], w2[j] * s[j]
-            m0[j] = c00 * p + c01 * q + c02 * t
-            m1[j] = c10 * p + c11 * q + c12 * t
-            m2[j] = c20 * p + c21 * q + c22 * t
+        own[0, 0], own[0, 1], own[0, 2] = x0 * f0, (x0 * e1 + x1) * f1, (x0 * e2 + x2) * f2
+        own[1, 0], own[1, 1], own[1, 2] = x1 * f0, (x1 * e1 + x0) * f1, x1 * e2 * f2
+        own[2, 0], own[2, 1], own[2, 2] = x2 * f0, x2 * e1 * f1, (x2 * e2 + x0) * f2
+        factors.fill(a.factor, w, k, own, s)
+        block = factors.own_block(a.factor, k)
         y0, y1, y2 = y[i] + ridge * x0, y[i + 1] + ridge * x1, y[i + 2] + ridge * x2
-        m0[i] += y0
-        m0[i + 1] += y1
-        m0[i + 2] += y2
-        m1[i] += y1
-        m1[i + 1] += y0
-        m2[i] += y2
-        m2[i + 2] += y0
+        block[0, 0] += y0
+        block[0, 1] += y1
+        block[0, 2] += y2
+        block[1, 0] += y1
+        block[1, 1] += y0
+        block[2, 0] += y2
+        block[2, 2] += y0
 
 
 @inlined
@@ -288,11 +295,12 @@ def _direct(w, mu, ridge, target, corrected, j, a):
 def _finish(w, mu, ridge, j, a):
     """dx[j] = matrix^-1 dx[j], dy[j] = (G + ridge) dx[j]."""
     rows, unit, d, dy = a.scale.shape[0], a.state[0].unit, a.dx[j], a.dy[j]
-    lu_solve(a.matrix, rows, a.words, d)
+    factors.solve(a.factor, d)
     for i in range(rows):
         a.force[i] = a.scale[i] * d[i]
+    times(w, a.force, dy)
     for i in range(rows):
-        dy[i] = dot(w[i], a.force) * a.scale[i] / unit
+        dy[i] = dy[i] * a.scale[i] / unit
     for k in range(mu.shape[0]):
         i = 3 * k
         dy[i] += a.slope[k, 0] * dy[i + 1] + a.slope[k, 1] * dy[i + 2]
@@ -304,16 +312,12 @@ def _finish(w, mu, ridge, j, a):
 def _recentre(w, mu, ridge, target, step, j, a):
     """Direction 3 - j = direction j and what brings the products, a step ahead, near the target (Gondzio)."""
     low, high = NEAR * target, target / NEAR
-    one, other = a.dx[j], 3 - j
+    one, was, other = a.dx[j], a.dy[j], 3 - j
     d, dy = a.dx[other], a.dy[other]
     for k in range(mu.shape[0]):
         i = 3 * k
         x0, x1, x2 = a.x[i] + step * one[i], a.x[i + 1] + step * one[i + 1], a.x[i + 2] + step * one[i + 2]
-        y0, y1, y2 = (
-            a.y[i] + step * a.dy[j, i],
-            a.y[i + 1] + step * a.dy[j, i + 1],
-            a.y[i + 2] + step * a.dy[j, i + 2],
-        )
+        y0, y1, y2 = a.y[i] + step * was[i], a.y[i + 1] + step * was[i + 1], a.y[i + 2] + step * was[i + 2]
         v0, v1, v2 = x0 * y0 + x1 * y1 + x2 * y2, x0 * y1 + y0 * x1, x0 * y2 + y0 * x2
         t = (v1 * v1 + v2 * v2) ** 0.5
         p, q = v0 + t, v0 - t  # eigenvalues
@@ -325,7 +329,7 @@ def _recentre(w, mu, ridge, target, step, j, a):
     _finish(w, mu, ridge, other, a)
     for i in range(a.x.shape[0]):
         d[i] += one[i]
-        dy[i] += a.dy[j, i]
+        dy[i] += was[i]
 
 
 @inlined
@@ -360,23 +364,19 @@ def solve(
     """Interior-point steps until the residual is at most `stop.tolerance`; an iteration is a factorisation.
 
     Starts at the middle of the cones whatever the warm start, which is only given back where no step is
-    better. ridge: over sqrt(gap), in place of ATTEMPTS one after the other; lags goes with it. A sparse W
-    stays sparse (`sparse_interior_point`), and takes neither. Raises InputError for a ridge that is not
-    positive.
+    better. ridge: over sqrt(gap), in place of ATTEMPTS one after the other; lags goes with it. Raises
+    InputError for a ridge that is not positive.
     """
     started = perf_counter()
-    if isinstance(problem, SparseProblem):
-        from palpo.physics.contact.solvers import sparse_interior_point  # which stands on this module
-
-        return sparse_interior_point.solve(problem, stop)
     if ridge is not None and not (ridge > 0.0 and math.isfinite(ridge)):
         raise InputError(f"ridge = {ridge} must be positive and finite")
     attempts = ATTEMPTS if ridge is None else ((float(ridge), lags),)
-    w, b, mu, best = np.ascontiguousarray(problem.w), problem.b, problem.mu, starting_force(problem)
+    b, mu, best = problem.b, problem.mu, starting_force(problem)
     least = relative_residual(problem, best)
     if least <= stop.tolerance:
         return judge(problem, stop, best, 0, "converged", started)
-    a, done, bound = make_interior(problem.n_contacts), 0, runaway(problem)
+    w, done, bound = operator(problem), 0, runaway(problem)
+    a = make_interior(w, problem.n_contacts)
     reason: Reason = "stalled"
     for tried, lagging in attempts:
         code, before = CONTINUE, done
@@ -384,6 +384,7 @@ def solve(
         while code == CONTINUE and done < stop.max_iterations and not _late(started, stop, done):
             steps = 1 if math.isfinite(stop.seconds) else stop.max_iterations - done
             code = advance(w, b, mu, stop.tolerance, bound, steps, a)
+            factors.raise_held_back(a.factor)
             done = before + a.state["steps"].item()
         if a.state["residual"].item() < least:
             least, best = a.state["residual"].item(), a.best.copy()

@@ -9,7 +9,7 @@ which is what being near the central path means (Mehrotra's starting point is of
 
 from palpo.physics.contact.laws import project_cone
 from palpo.physics.contact.solvers import interior_point
-from palpo.physics.contact.solvers.products import dot
+from palpo.physics.contact.solvers.operator import times
 from palpo.physics.numerics.kernels import kernel
 
 LIFT, LEAST_LIFT, MOST_LIFT = 1.0, 0.01, 0.1
@@ -27,12 +27,13 @@ def begin_near(w, b, mu, r, residual, ridge, lags, a):
     n, unit = mu.shape[0], a.state[0].unit
     share = min(MOST_LIFT, max(LEAST_LIFT, LIFT * residual))
     most, free = 0.0, 0.0
+    times(w, r, a.offset)
     for k in range(n):
         i, asked = 3 * k, 0.0
         for c in range(i, i + 3):
             s = a.scale[c]
             a.x[c] = r[c] / s if s > 0.0 else 0.0
-            a.y[c] = (b[c] + dot(w[c], r)) * s / unit
+            a.y[c] = (b[c] + a.offset[c]) * s / unit
             asked = max(asked, abs(b[c]) * s / unit)
         most = max(most, a.x[i])
         free += asked / n

@@ -27,12 +27,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
 from palpo.physics.contact.residual import judge, relative_residual, runaway
-from palpo.physics.contact.solvers import (
-    anderson,
-    interior_point,
-    sparse_admm,
-    sparse_interior_point,
-)
+from palpo.physics.contact.solvers import admm, anderson, interior_point
 from palpo.physics.contact.solvers.bearing_part import BearingPart
 from palpo.physics.contact.solvers.first_sweeps import PARTS, TRY_NEWTON
 from palpo.physics.contact.solvers.portfolio_run import Run, Sweeps
@@ -144,9 +139,7 @@ def _sparse_sweeps(
 def _sparse_interior(
     problem: SparseProblem, part: Stop, sweeps: anderson.Sweeps, length: int
 ) -> tuple[int, Array]:
-    found = sparse_interior_point.solve(
-        problem, replace(part, max_iterations=min(INTERIOR, part.max_iterations))
-    )
+    found = interior_point.solve(problem, replace(part, max_iterations=min(INTERIOR, part.max_iterations)))
     return max(found.iterations, 1), found.r
 
 
@@ -154,7 +147,7 @@ def _sparse_alternations(
     problem: SparseProblem, part: Stop, sweeps: anderson.Sweeps, length: int
 ) -> tuple[int, Array]:
     most = min(length // SPARSE_SHARE, part.max_iterations)
-    found = sparse_admm.solve(problem, replace(part, max_iterations=most))
+    found = admm.solve(problem, replace(part, max_iterations=most))
     return max(found.iterations, 1), found.r
 
 

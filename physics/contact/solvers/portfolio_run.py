@@ -106,9 +106,10 @@ class Run:
     def point(self) -> interior_point.Interior:
         """Room for an interior point, its matrix shared with Newton's."""
         if self._point is None:
-            self._point = interior_point.make_interior(self.problem.n_contacts)
+            point = interior_point.make_interior(self.w, self.problem.n_contacts)
             if self.newton is not None:
-                self._point = self._point._replace(matrix=self.newton.matrix)
+                point = point._replace(factor=point.factor._replace(matrix=self.newton.matrix))
+            self._point = point
         return self._point
 
     @property

@@ -260,7 +260,7 @@ def alternate(run: Run, length: int) -> None:
         return
     p, s = run.problem, admm
     if run.alternation is None:
-        run.alternation = s.make_alternation(p.n_contacts)
+        run.alternation = s.make_alternation(run.w, p.n_contacts)
     a = run.alternation
     code = s.CONTINUE if s.begin(run.w, p.b, p.mu, run.best, a) else s.STALLED
     while code == s.CONTINUE and not run.over and a.state["iterations"].item() < length:

@@ -30,8 +30,8 @@ class Solver:
     """False where the converged answer is not a solution of the problem, as for two printed variants."""
     sure: bool = True
     """False where it may stall far from a solution, and then says so: made to go on from another's force."""
-    sparse: str = ""
-    """module:function for a W that is kept sparse; none where it needs a dense one."""
+    sparse: bool = False
+    """Whether a W that is sparse stays so."""
     short: str = ""
     """Another name, as in the tables of 001, N. Talbi's thesis."""
 
@@ -46,8 +46,7 @@ class Solver:
                 f"{self.name} needs W dense, which for {problem.n_contacts} contacts takes "
                 f"{8e-9 * problem.w.shape[0] ** 2:.1f} GB; {able} keeps it sparse"
             )
-        place = self.sparse if isinstance(problem, SparseProblem) else self.place
-        module, _, function = place.partition(":")
+        module, _, function = self.place.partition(":")
         found: Solve = getattr(import_module(module), function)
         known = list(inspect.signature(found).parameters)[2:]
         for key in options:
@@ -128,14 +127,14 @@ register(
         "portfolio",
         "accelerated sweeps, Newton, interior point and alternating directions, as the problem needs",
         f"{_HERE}.portfolio:solve",
-        sparse=f"{_HERE}.portfolio:solve",
+        sparse=True,
         short="best",
     ),
     Solver(
         "interior-point",
         "primal-dual interior point on the cones, Mehrotra (Acary et al. 2024)",
         f"{_HERE}.interior_point:solve",
-        sparse=f"{_HERE}.sparse_interior_point:solve",
+        sparse=True,
     ),
     Solver(
         "semi-smooth-newton",
@@ -147,7 +146,7 @@ register(
         "admm",
         "alternating directions with a spectral step (Carpentier et al. 2024)",
         f"{_HERE}.admm:solve",
-        sparse=f"{_HERE}.sparse_admm:solve",
+        sparse=True,
     ),
     Solver(
         "lifting",
@@ -165,13 +164,13 @@ register(
         "anderson",
         "Gauss-Seidel, extrapolated from its last sweeps (Anderson 1965)",
         f"{_HERE}.anderson:solve",
-        sparse=f"{_HERE}.anderson:solve",
+        sparse=True,
     ),
     Solver(
         "gauss-seidel",
         "block Gauss-Seidel, exact local law",
         f"{_HERE}.gauss_seidel:solve",
-        sparse=f"{_HERE}.gauss_seidel:solve",
+        sparse=True,
     ),
     Solver(
         "maximal-dissipation",
@@ -227,14 +226,14 @@ register(
         "fixed point on the convex relaxation (Acary, Cadoux, Lemarechal & Malick 2011)",
         f"{_REFERENCE}.cadoux:fixed_point",
         sure=False,
-        sparse=f"{_REFERENCE}.cadoux:fixed_point",
+        sparse=True,
     ),
     Solver(
         "convex-relaxation",
         "the associated law: what slides also lifts off (Acary, Cadoux, Lemarechal & Malick 2011)",
         f"{_REFERENCE}.cadoux:relaxation",
         consistent=False,
-        sparse=f"{_REFERENCE}.cadoux:relaxation",
+        sparse=True,
     ),
     Solver(
         "tresca-coulomb",

@@ -19,11 +19,6 @@ def unit_cones(problem: AnyProblem) -> tuple[NDArray[np.float64], float]:
     return np.stack([force / np.where(rubs, mu, 1.0), rubs * force, rubs * force], axis=1), unit * unit
 
 
-def unit_blocks(problem: AnyProblem) -> NDArray[np.float64]:
-    """Scale of r, shape (3 n,), on both sides of which W's own blocks have the mean diagonal 1."""
-    return np.repeat(1.0 / np.sqrt(_compliances(problem)), 3)
-
-
 def _compliances(problem: AnyProblem) -> NDArray[np.float64]:
     """As `products.mean_compliances`, shape (n,)."""
     own = problem.w.diagonal().reshape(-1, 3).mean(axis=1)
