@@ -9,7 +9,7 @@ from rich.console import Console
 
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.studies import hapco_2008, hapco_solvers
+from palpo.studies import hapco_2008, hapco_2008_steps, hapco_solvers
 from palpo.studies.claims import Claim
 from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import (
@@ -238,5 +238,5 @@ def test_solvers_of_the_paper(tmp_path: Path) -> None:
 
 
 def test_the_quick_plan_is_part_of_the_full_one() -> None:
-    for study, full in ((hapco_solvers, hapco_solvers.FULL), (hapco_2008, hapco_2008.Plan())):
+    for study, full in ((hapco_solvers, hapco_solvers.FULL), (hapco_2008_steps, hapco_2008_steps.StepPlan())):
         assert set(study.QUICK.mus) <= set(full.mus)
