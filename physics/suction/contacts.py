@@ -48,8 +48,11 @@ class Pair(NamedTuple):
 
 
 @inlined
-def _add(contacts, identity, first, second, normal, gap, mu):
-    """A new contact; where it touches is still to be written. -1 if it is lost."""
+def add_contact(contacts, identity, first, second, normal, gap, mu):
+    """Number of a new contact of that unit normal (3,), from body 2 to body 1, and gap [m]; -1 if it is lost.
+
+    Where it touches is still to be written: slots and weights are 0.
+    """
     k = append(contacts, identity, first, second)
     if k >= 0:
         contacts.gap[k], contacts.mu[k] = gap, mu
@@ -91,7 +94,7 @@ def add_vertices(gaps, pair, x, nodes, place, partner, triangles, start, contact
             contacts.count[0].lost += d <= pair.kept
             continue
         _turned(pair.turn, gaps.normal[v], normal)
-        k = _add(contacts, start + v, pair.first, partner.number, normal, d - pair.kept, pair.mu)
+        k = add_contact(contacts, start + v, pair.first, partner.number, normal, d - pair.kept, pair.mu)
         if k < 0:
             continue
         contacts.slots[k, 0, 0], contacts.weights[k, 0, 0] = nodes[v], 1.0
@@ -126,7 +129,7 @@ def add_bulges(gaps, cup_gaps, pair, x, nodes, place, partner, triangles, start,
         _turned(pair.turn, gaps.normal[u], normal)
         for i in range(3):
             normal[i] = -normal[i]
-        k = _add(contacts, start + u, pair.first, partner.number, normal, d - pair.kept, pair.mu)
+        k = add_contact(contacts, start + u, pair.first, partner.number, normal, d - pair.kept, pair.mu)
         if k < 0:
             continue
         for j in range(3):
@@ -146,7 +149,7 @@ def add_ground(x, vertices, partner, height, alarm, kept, mu, start, contacts):
     for v in vertices:
         d = x[v, 1] - height
         if d <= alarm:
-            k = _add(contacts, start + v, partner.number, WORLD, normal, d - kept, mu)
+            k = add_contact(contacts, start + v, partner.number, WORLD, normal, d - kept, mu)
             if k >= 0:
                 itself[0] = partner.nodes[v]
                 _touch(contacts, k, 0, partner, itself, alone, x[v])

@@ -17,10 +17,9 @@ from scipy.spatial import cKDTree
 
 from palpo.physics.collision.closest import to_triangle, vector
 from palpo.physics.collision.nearest import orient
-from palpo.physics.contract.contacts import append
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.numerics.math3 import tangent_basis
+from palpo.physics.suction.contacts import add_contact
 
 REACH = 0.25
 """Widest gap of a fold at rest, over the cup's width."""
@@ -173,14 +172,9 @@ def add_folds(folds, pair, nodes, place, triangles, start, contacts):
         if not yields:
             contacts.count[0].lost += d <= pair.kept
             continue
-        c = append(contacts, start + v, pair.first, pair.first)
+        c = add_contact(contacts, start + v, pair.first, pair.first, folds.normal[k], d - pair.kept, pair.mu)
         if c < 0:
             continue
-        contacts.gap[c], contacts.mu[c] = d - pair.kept, pair.mu
-        frame = contacts.frame[c]
-        frame[0] = folds.normal[k]
-        tangent_basis(frame[0], frame[1], frame[2])
-        contacts.slots[c], contacts.weights[c] = 0, 0.0
         contacts.slots[c, 0, 0], contacts.weights[c, 0, 0] = nodes[v], 1.0
         for j in range(3):
             contacts.slots[c, 1, j], contacts.weights[c, 1, j] = nodes[triangles[t, j]], weights[j]
