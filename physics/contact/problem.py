@@ -14,6 +14,10 @@ from palpo.physics.numerics.errors import InputError
 SMALL = 3000
 """Rows of a sparse W up to which solvers that need a dense one get it: 72 MB."""
 
+MANY, THIN = 120, 0.15
+"""Contacts from which, and the share of pairs of contacts that move each other up to which, a W that comes
+dense is kept sparse: from there on that is quicker, and 20 times so for 450 bricks."""
+
 
 @dataclass(frozen=True)
 class ContactProblem:
@@ -96,6 +100,17 @@ class SparseProblem:
 
 
 AnyProblem = ContactProblem | SparseProblem
+
+
+def thinned(problem: AnyProblem) -> AnyProblem:
+    """The problem with its W sparse where most of a large dense one is zero; the same problem otherwise."""
+    n = problem.n_contacts
+    if isinstance(problem, SparseProblem) or n < MANY:
+        return problem
+    coupled = problem.w.reshape(n, 3, n, 3).any(axis=(1, 3))
+    if np.count_nonzero(coupled) > THIN * n * n:
+        return problem
+    return SparseProblem(sp.csr_array(problem.w), problem.b, problem.mu, problem.warm)
 
 
 def _check_friction(mu: NDArray[np.float64]) -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from palpo.benchmarks.contact_problems import large_brick_wall
-from palpo.physics.contact.problem import SparseProblem, Stop
+from palpo.benchmarks.contact_problems import brick_wall, large_brick_wall
+from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop, thinned
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import anderson, portfolio
 from palpo.physics.contact.solvers.factors import SparseFactor
@@ -131,3 +131,20 @@ def test_an_interrupt_while_the_interpreter_factors_comes_through(solver, monkey
     monkeypatch.setattr(SparseFactor, "take", interrupted)
     with pytest.raises(KeyboardInterrupt):
         find_solver(solver).solve(kept_sparse(stored("easy.npz")), Stop(1e-10, 5000))
+
+
+def test_a_dense_matrix_whose_pattern_is_sparse_is_solved_as_a_sparse_one():
+    wall = brick_wall(4, 9, 0.5)
+    kept = kept_sparse(wall)
+    for solver in ("portfolio", "anderson", "interior-point"):
+        dense, sparse = (find_solver(solver).solve(p, Stop(1e-8, 300)) for p in (wall, kept))
+        np.testing.assert_array_equal(dense.r, sparse.r)
+        assert dense.iterations == sparse.iterations
+
+
+def test_what_is_small_or_hangs_together_stays_dense():
+    wall, n = brick_wall(4, 9, 0.5), 150
+    small = brick_wall(2, 3, 0.5)
+    assert isinstance(thinned(wall), SparseProblem) and thinned(small) is small
+    full = ContactProblem(np.ones((3 * n, 3 * n)), np.ones(3 * n), np.ones(n))
+    assert thinned(full) is full

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from palpo.physics.contact.each import solve_each
-from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop
+from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop, thinned
 from palpo.physics.numerics.errors import InputError
 
 Solve = Callable[..., ContactResult]
@@ -36,8 +36,13 @@ class Solver:
     """Another name, as in the tables of 001, N. Talbi's thesis."""
 
     def solve(self, problem: AnyProblem, stop: Stop | None = None, **options: Any) -> ContactResult:
-        """Solve the problem; raises InputError for options that the solver does not know, and for a large
-        sparse W where it needs a dense one."""
+        """Solve the problem, of a dense W whose pattern is sparse as a sparse one where the solver can.
+
+        Raises InputError for options that the solver does not know, and for a large sparse W where it needs a
+        dense one.
+        """
+        if self.sparse:
+            problem = thinned(problem)
         if isinstance(problem, SparseProblem) and not self.sparse and problem.small:
             problem = problem.dense()
         if isinstance(problem, SparseProblem) and not self.sparse:
