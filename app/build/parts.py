@@ -24,7 +24,6 @@ from palpo.config.schema.geometry import (
     ProngGeometry,
     RevolvedCup,
     TetGeometry,
-    VolumeFile,
 )
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.config.schema.tool import GripSpec
@@ -48,10 +47,6 @@ from palpo.physics.systems.snap.connectors import registry as connectors
 
 NO_TRIANGLES = np.zeros((0, 3), np.int32)
 NO_EDGES = np.zeros((0, 2), np.int32)
-
-LARGE = 2500
-"""Nodes from which a body is solved by multigrid: a slow step then costs half of what it does with factors,
-which are cheaper only well below a thousand (`palpo bench large-body`)."""
 
 Moving = SoftBody | chain_body.BeamBody | chain_body.RigidBody | QuasistaticTool
 
@@ -80,7 +75,8 @@ def key_of(spec: BaseScene, *path: object) -> str:
     return f"{spec.origin.path}: {'.'.join(str(p) for p in path)}"
 
 
-def _material(spec: TetBodySpec | BeamBodySpec) -> Material:
+def material_of(spec: TetBodySpec | BeamBodySpec) -> Material:
+    """What a body of the slow loop is of."""
     m = spec.material
     return Material(
         youngs_modulus=m.youngs_modulus,
@@ -144,16 +140,6 @@ def _prong(g: ProngGeometry) -> TetMesh:
     return prongs[g.number].mesh
 
 
-def tet_mesh(spec: TetBodySpec) -> TetMesh:
-    """The mesh of a soft body where it is placed [m]."""
-    mesh, g = generated_tets(spec.geometry), spec.geometry
-    if mesh is None:
-        assert isinstance(g, VolumeFile)
-        mesh = io.read_tet_mesh(g.path)
-        mesh = mesh.with_nodes(mesh.nodes * g.scale)
-    return mesh.with_nodes(placed(mesh.nodes, spec.placement))
-
-
 def static_surface(spec: MeshBody) -> SurfaceMesh:
     """The surface of a static body where it is placed [m]."""
     g = spec.geometry
@@ -206,21 +192,6 @@ def fields_of(spec: SceneSpec, name: str) -> int:
     return 2 * spec.air.most if spec.air is not None and name in (spec.air.cup, spec.air.partner) else 0
 
 
-def _tet_part(spec: SceneSpec, body: TetBodySpec) -> BodyPart:
-    mesh = tet_mesh(body)
-    fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, mesh.nodes)
-    fields = fields_of(spec, body.name)
-    large = body.solver == "multigrid" or (
-        body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
-    )
-    solid = SoftBody(
-        body.name, mesh, _material(body), fixed, spec.gravity, body.mass_model,
-        solver="multigrid" if large else "direct", fields=fields,
-    )  # fmt: skip
-    shape = CollisionShape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
-    return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
-
-
 def beam_line(body: BeamBodySpec) -> BeamLine:
     """The nodes of a beam where it is placed, and its radius [m]."""
     g = body.geometry
@@ -235,7 +206,7 @@ def _beam_part(spec: SceneSpec, body: BeamBodySpec) -> BodyPart:
     line = beam_line(body)
     fixed = chosen_nodes(key_of(spec, "bodies", body.name, "fixed"), body.name, body.fixed, line.nodes)
     beam = chain_body.BeamBody(
-        body.name, line, _material(body), fixed, spec.gravity, mass_matrix=body.mass_model
+        body.name, line, material_of(body), fixed, spec.gravity, mass_matrix=body.mass_model
     )
     n = len(line.nodes)
     edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)
@@ -331,12 +302,8 @@ def _origin(spec: SceneSpec, name: str) -> tuple[float, float, float]:
     return body.placement.position if isinstance(body, RigidBodySpec | MeshBody) else (0.0, 0.0, 0.0)
 
 
-def make_part(
-    spec: SceneSpec, body: TetBodySpec | BeamBodySpec | RigidBodySpec | PlaneBody | MeshBody
-) -> BodyPart:
-    """A body of the scene; raises InputError for what only its mesh can tell."""
-    if isinstance(body, TetBodySpec):
-        return _tet_part(spec, body)
+def make_part(spec: SceneSpec, body: BeamBodySpec | RigidBodySpec | PlaneBody | MeshBody) -> BodyPart:
+    """A beam, a rigid or a static body of the scene; raises InputError for what only its mesh can tell."""
     if isinstance(body, BeamBodySpec):
         return _beam_part(spec, body)
     if isinstance(body, RigidBodySpec):

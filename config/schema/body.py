@@ -7,12 +7,16 @@ from pydantic import AfterValidator, Field, model_validator
 from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one, refuse
 from palpo.config.schema.geometry import (
     BeamGeometry,
+    BlockGeometry,
     BodyFileSpec,
+    CupModel,
     Placement,
+    RevolvedCup,
     RigidGeometry,
     SolidGeometry,
     StaticGeometry,
     TetGeometry,
+    VolumeFile,
 )
 from palpo.config.schema.material import MaterialSpec
 from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
@@ -60,8 +64,14 @@ class _Body(Spec):
     colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
 
 
+HEXAHEDRAL = (BlockGeometry, CupModel, RevolvedCup, VolumeFile)
+"""Shapes of a soft body that can be cut into hexahedra, or bring them."""
+
+SoftElements = Literal["auto", "tet4", "tet4-patch", "tet10", "hex8"]
+
+
 class TetBodySpec(_Body):
-    """A soft body of linear corotational tetrahedra."""
+    """A soft body of corotational elements."""
 
     kind: Literal["tets"]
     rate: Literal["low"] = Field("low", description="Soft bodies are computed at the slow rate.")
@@ -71,6 +81,12 @@ class TetBodySpec(_Body):
     geometry: TetGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands.")
     material: MaterialSpec = Field(description='A name such as `"liver"`, or a table.')
+    elements: SoftElements = Field(
+        "auto",
+        description="What it is made of: `tet4`, linear tetrahedra, too stiff where Poisson's ratio is high; "
+        "`tet4-patch`, the same with a change of volume that some five of them share; `tet10`, with a node "
+        "in each edge, which bend; `hex8`, hexahedra that bend, of blocks, cups and files.",
+    )
     mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
     solver: Literal["auto", "direct", "multigrid"] = Field(
         "auto",
@@ -80,7 +96,9 @@ class TetBodySpec(_Body):
     fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
 
     @model_validator(mode="after")
-    def _lumped(self) -> "TetBodySpec":
+    def _fits(self) -> "TetBodySpec":
+        if self.elements == "hex8" and not isinstance(self.geometry, HEXAHEDRAL):
+            raise refuse('only a block, a cup or a file can be hexahedra; use "tet10"', "elements")
         if self.solver == "multigrid" and self.mass_model != "lumped":
             raise refuse('multigrid takes mass_model = "lumped"', "solver")
         return self

@@ -295,7 +295,7 @@ class _MeshFile(Spec):
 
 
 class VolumeFile(_MeshFile):
-    """Tetrahedra from a Gmsh (1, 2, 4), VTK or VTU file."""
+    """Tetrahedra, or hexahedra where a body may be of them, from a Gmsh (1, 2, 4), VTK or VTU file."""
 
     path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
 

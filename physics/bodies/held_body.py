@@ -384,7 +384,7 @@ class HeldBody(RenewedBeside):
         """The handle's rotation, and how it is coupled to the free nodes, at the present positions."""
         if self.handle is None:
             return np.eye(3), uncoupled()
-        self._near.assemble(self.x, self._near_quats, self._near_pattern.pair_block, self._near_blocks)
+        self._near.assemble(self.x, self._near_quats, self._near_pattern, self._near_blocks)
         scale = h * (self.material.beta + h)
         coupled = couple(self.handle, self.x, self._near_pattern, scale * self._near_blocks)
         return self.handle.rotation(), coupled

@@ -73,7 +73,7 @@ class SoftBody(SoftPoints):
         self.gravity = np.array(gravity, dtype=np.float64)
 
         self._elements = make_elements(mesh, material, elements)
-        self._pattern = block_pattern(n, self._elements.cells, self.fixed, links)
+        self._pattern = block_pattern(n, self._elements.cells, self.fixed, links, self._elements.groups)
         self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
         self.n_dof = 3 * self.free.size
         first = 3 * self._pattern.slots[:, None].astype(np.int32)
@@ -148,7 +148,7 @@ class SoftBody(SoftPoints):
             if np.array_equal(self.x, self._stiff_at):
                 return
             self._stiff_at, self._blocks = self.x.copy(), np.empty_like(self._blocks)
-        self._elements.assemble(self.x, self._quats, self._pattern.pair_block, self._blocks)
+        self._elements.assemble(self.x, self._quats, self._pattern, self._blocks)
         self._linearised_at[:] = self._quats
         self._K = None
 
@@ -166,7 +166,7 @@ class SoftBody(SoftPoints):
         plus its geometric term."""
         self.linearise()
         blocks = self._blocks.copy()
-        self._elements.add_geometric(self.x, self._quats, self._pattern.pair_block, blocks)
+        self._elements.add_geometric(self.x, self._quats, self._pattern, blocks)
         return blocks
 
     def largest_gradient(self, v: NDArray[np.float64]) -> float:

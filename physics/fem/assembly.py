@@ -18,12 +18,25 @@ def local_pairs(corners: int) -> list[tuple[int, int]]:
     return [(a, b) for a in range(corners) for b in range(a + 1)]
 
 
+class NodeGroups(NamedTuple):
+    """Nodes that are coupled together, whether or not they share an element: of group g
+    nodes[start[g] : start[g + 1]], ascending."""
+
+    start: NDArray
+    nodes: NDArray
+
+
+NO_GROUPS = NodeGroups(np.zeros(1, np.int64), np.zeros(0, np.int32))
+
+
 class BlockPattern(NamedTuple):
     """Where the 3x3 blocks of a body's matrices live.
 
     slots (n_nodes,): slot of a node, -1 where it is fixed.
     rows, cols (n_blocks,): block (rows, cols), rows >= cols.
     pair_block (m, p): block of each local pair of an element, -1 if a node is fixed.
+    group_block (q,): block of each pair (0,0) (1,0) (1,1) (2,0) ... of each group of nodes, one group after
+    the other, -1 if a node is fixed.
     indptr, indices: scalar compressed columns of the full symmetric matrix over 3 n freedoms.
     lower, upper (n_blocks,): position in the data of entry (0, 0) of the block and of its mirror image.
     """
@@ -32,16 +45,23 @@ class BlockPattern(NamedTuple):
     rows: NDArray
     cols: NDArray
     pair_block: NDArray
+    group_block: NDArray
     indptr: NDArray
     indices: NDArray
     lower: NDArray
     upper: NDArray
 
 
-def block_pattern(n_nodes: int, cells: NDArray, fixed: NDArray, links: NDArray | None = None) -> BlockPattern:
+def block_pattern(
+    n_nodes: int,
+    cells: NDArray,
+    fixed: NDArray,
+    links: NDArray | None = None,
+    groups: NodeGroups = NO_GROUPS,
+) -> BlockPattern:
     """Pattern over the free nodes; rows of cells (m, c) must ascend, so that local pairs are lower blocks.
 
-    links (k, 2): nodes that are joined besides those of an element.
+    links (k, 2) and groups: nodes that are joined besides those of an element.
     """
     free = np.ones(n_nodes, dtype=bool)
     free[fixed] = False
@@ -54,8 +74,14 @@ def block_pattern(n_nodes: int, cells: NDArray, fixed: NDArray, links: NDArray |
     joined = np.zeros((0, 2), np.int64) if links is None else np.sort(slots[links].astype(np.int64), axis=1)
     joined = joined[(joined >= 0).all(axis=1)]
     extra = joined[:, 1] * n + joined[:, 0]
-    unique = np.unique(np.concatenate([key[valid], extra, np.arange(n, dtype=np.int64) * (n + 1)]))
+    grouped = slots[_group_pairs(groups)].astype(np.int64)
+    together = (grouped >= 0).all(axis=1)
+    group_key = grouped[:, 0] * n + grouped[:, 1]
+    unique = np.unique(
+        np.concatenate([key[valid], extra, group_key[together], np.arange(n, dtype=np.int64) * (n + 1)])
+    )
     pair_block = np.where(valid, np.searchsorted(unique, key), -1).astype(np.int32)
+    group_block = np.where(together, np.searchsorted(unique, group_key), -1).astype(np.int32)
     rows, cols = (unique // n).astype(np.int32), (unique % n).astype(np.int32)
 
     off = rows != cols
@@ -75,7 +101,21 @@ def block_pattern(n_nodes: int, cells: NDArray, fixed: NDArray, links: NDArray |
     for j in range(n):
         column = 3 * full_rows[order[start[j] : start[j + 1]]][:, None] + np.arange(3)
         indices[indptr[3 * j] : indptr[3 * j + 3]] = np.tile(column.ravel(), 3)
-    return BlockPattern(slots, rows, cols, pair_block, indptr, indices, lower, upper)
+    return BlockPattern(slots, rows, cols, pair_block, group_block, indptr, indices, lower, upper)
+
+
+def _group_pairs(groups: NodeGroups) -> NDArray:
+    """Pairs of nodes (q, 2) in the order of BlockPattern.group_block."""
+    sizes = np.diff(groups.start)
+    pairs = sizes * (sizes + 1) // 2
+    out = np.zeros((int(pairs.sum()), 2), np.int64)
+    first = np.cumsum(pairs) - pairs
+    for size in np.unique(sizes):
+        of = np.flatnonzero(sizes == size)
+        local = np.array(local_pairs(int(size))).reshape(-1, 2)
+        at = first[of, None] + np.arange(len(local))
+        out[at] = groups.nodes[groups.start[of, None, None] + local]
+    return out
 
 
 @kernel

@@ -88,11 +88,11 @@ def add_internal_forces(x, tets, g, volumes, lam, mu, quats, force):
             e = first + k
             for i in range(3):
                 row = 3 * i * LANES + k
-                _add_line(force, tets, g, e, i, a[row], a[row + LANES], a[row + 2 * LANES])
+                add_line(force, tets, g, e, i, a[row], a[row + LANES], a[row + 2 * LANES])
 
 
 @inlined
-def _add_line(force, tets, g, e, i, p0, p1, p2):
+def add_line(force, tets, g, e, i, p0, p1, p2):
     """force[:, i] += (p0, p1, p2) . g_a at each node of element e, with its gradients g_a."""
     fa = p0 * g[e, 1, 0] + p1 * g[e, 1, 1] + p2 * g[e, 1, 2]
     fb = p0 * g[e, 2, 0] + p1 * g[e, 2, 1] + p2 * g[e, 2, 2]
@@ -129,7 +129,7 @@ def add_turned_stiffness(v, tets, g, volumes, lam, mu, quats, since, scale, forc
         o = _turned_stress(_stretch(grown, then), then, lam, mu, scale * volumes[e])
         for i in range(3):
             p0, p1, p2 = p[3 * i] - o[3 * i], p[3 * i + 1] - o[3 * i + 1], p[3 * i + 2] - o[3 * i + 2]
-            _add_line(force, tets, g, e, i, p0, p1, p2)
+            add_line(force, tets, g, e, i, p0, p1, p2)
 
 
 @kernel
@@ -140,7 +140,7 @@ def add_warped_product(v, tets, g, volumes, lam, mu, quats, scale, force):
         grown = deformation(v, tets, g, e)
         p = _turned_stress(_stretch(grown, now), now, lam, mu, scale * volumes[e])
         for i in range(3):
-            _add_line(force, tets, g, e, i, p[3 * i], p[3 * i + 1], p[3 * i + 2])
+            add_line(force, tets, g, e, i, p[3 * i], p[3 * i + 1], p[3 * i + 2])
 
 
 @kernel
@@ -197,13 +197,13 @@ def assemble_warped_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, b
 
 
 @kernel
-def add_geometric_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, blocks):
+def add_geometric_stiffness(x, tets, g, volumes, lam, mu, tensions, quats, pair_block, blocks):
     """blocks += what R K0 R^T leaves out of the exact tangent -df_int/dx: the turning of R with x.
 
     With P = R sigma(S - I), S = R^T F, H = tr(S) I - S and a the axial vector of skew(R^T dF), the rotation
     changes by dR = R [2 H^-1 a]x and the exact dP exceeds the warped one by R [G a]x,
-    G = 2 mu I + 2 (lam tr(S - I) - 2 mu) H^-1. The sum is symmetric but may be indefinite. Elements whose H
-    is not positive (inverted) add nothing.
+    G = 2 mu I + 2 (lam tr(S - I) + p - 2 mu) H^-1. The sum is symmetric but may be indefinite. Elements whose
+    H is not positive (inverted) add nothing. tensions (m,): p, what the trace's stress has besides [Pa].
     """
     t, h, inverse, turned = np.empty((4, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     left, block, group = np.empty((3, 3)), np.empty((3, 3)), np.empty(ROWS * LANES)
@@ -223,7 +223,7 @@ def add_geometric_stiffness(x, tets, g, volumes, lam, mu, quats, pair_block, blo
         determinant = h[0, 0] * inverse[0, 0] + h[0, 1] * inverse[0, 1] + h[0, 2] * inverse[0, 2]
         if not (h[0, 0] > DEGENERATE and inverse[2, 2] > DEGENERATE and determinant > DEGENERATE):
             continue
-        factor = 2.0 * (lam * (xx + yy + zz) - 2.0 * mu) / determinant
+        factor = 2.0 * (lam * (xx + yy + zz) + tensions[e] - 2.0 * mu) / determinant
         for i in range(3):
             for j in range(3):
                 s = 0.0

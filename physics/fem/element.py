@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.fem.assembly import BlockPattern, NodeGroups
 from palpo.physics.fem.material import Material
 
 Floats = NDArray[np.float64]
@@ -20,6 +21,11 @@ class Elements(Protocol):
     """Corners, ascending in each element, so that every local pair is a lower block; shape (m, c)."""
     gradients: Floats
     """Mean of the shape functions' gradients over the element [1/m], shape (m, c, 3)."""
+
+    @property
+    def groups(self) -> NodeGroups:
+        """Nodes that they couple beside those of each element."""
+        ...
 
     @property
     def shares(self) -> Floats:
@@ -42,11 +48,12 @@ class Elements(Protocol):
         """force (n, 3) += scale K v of a field v (n, 3), K at rotations quats."""
         ...
 
-    def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
-        """blocks (b, 9) = what implicit steps are made with [N/m], never negative, in lower blocks."""
+    def assemble(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
+        """blocks (b, 9) = what implicit steps are made with [N/m], never negative, in the lower blocks
+        of the pattern."""
         ...
 
-    def add_geometric(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def add_geometric(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """blocks (b, 9) += what `assemble` leaves out of the exact tangent -df_int/dx [N/m]."""
         ...
 

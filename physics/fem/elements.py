@@ -7,6 +7,7 @@ from palpo.physics.fem.element import Element, Elements
 from palpo.physics.fem.integrated import Integrated
 from palpo.physics.fem.laws import LAWS, LINEAR
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.patch_tetrahedra import PatchTetrahedra, no_own_stiffness
 from palpo.physics.fem.tetrahedra import Tetrahedra
 from palpo.physics.fem.turned_stiffness import TurnedStiffness
 from palpo.physics.mesh.hex import HexMesh
@@ -21,11 +22,12 @@ _HEX8 = Element(
     HexMesh, hex8.stiffness, hex8.lumped_volumes, hex8.products, hex8.mean_gradients, TurnedStiffness
 )
 
+_TET4 = Element(
+    TetMesh, tet4.stiffness, tet4.lumped_volumes, tet4.products, tet4.mean_gradients, Tetrahedra, tet4.points
+)
 ELEMENTS = {
-    "tet4": Element(
-        TetMesh, tet4.stiffness, tet4.lumped_volumes, tet4.products, tet4.mean_gradients, Tetrahedra,
-        tet4.points,
-    ),
+    "tet4": _TET4,
+    "tet4-patch": _TET4._replace(stiffness=no_own_stiffness, moving=PatchTetrahedra, points=None),
     "tet10": Element(
         QuadraticTetMesh, tet10.stiffness, tet10.lumped_volumes, tet10.products, tet10.mean_gradients,
         TurnedStiffness, tet10.points,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.fem.assembly import local_pairs
+from palpo.physics.fem.assembly import BlockPattern, local_pairs
 from palpo.physics.fem.element import Element, Floats
 from palpo.physics.fem.laws import Law
 from palpo.physics.fem.material import Material
@@ -55,15 +55,15 @@ class Integrated(TurnedStiffness):
         """See Elements."""
         return float(self.weights.ravel() @ self.law.energy(self._deformation(x)))
 
-    def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def assemble(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
         self.largest_turn(x, quats.copy(), quats)
         blocks[:] = 0.0
-        self._add(self._parts(x)[0], pair_block, blocks)
+        self._add(self._parts(x)[0], pattern.pair_block, blocks)
 
-    def add_geometric(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def add_geometric(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
-        self._add(self._parts(x)[1], pair_block, blocks)
+        self._add(self._parts(x)[1], pattern.pair_block, blocks)
 
     def _parts(self, x: Floats) -> tuple[Floats, Floats]:
         """dP/dF without its negative part, and that, each (m q, 9, 9)."""

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem import tet4
+from palpo.physics.fem.assembly import NO_GROUPS, BlockPattern, NodeGroups
 from palpo.physics.fem.corotational import (
     add_geometric_stiffness,
     add_internal_forces,
@@ -32,6 +33,11 @@ class Tetrahedra:
         self.lame = material.lame()
 
     @property
+    def groups(self) -> NodeGroups:
+        """See Elements: none."""
+        return NO_GROUPS
+
+    @property
     def shares(self) -> Floats:
         """See Elements."""
         return np.repeat(self.volumes[:, None] / 4.0, 4, axis=1)
@@ -57,17 +63,22 @@ class Tetrahedra:
         """See Elements."""
         add_warped_product(v, self.cells, self.gradients, self.volumes, *self.lame, quats, scale, force)
 
-    def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def assemble(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
         assemble_warped_stiffness(
-            x, self.cells, self.gradients, self.volumes, *self.lame, quats, pair_block, blocks
+            x, self.cells, self.gradients, self.volumes, *self.lame, quats, pattern.pair_block, blocks
         )
 
-    def add_geometric(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def tensions(self, x: Floats, quats: Floats) -> Floats:
+        """Stress of each element's trace besides lam tr(eps), as tension [Pa], (m,): none."""
+        return np.zeros_like(self.volumes)
+
+    def add_geometric(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
         add_geometric_stiffness(
-            x, self.cells, self.gradients, self.volumes, *self.lame, quats, pair_block, blocks
-        )
+            x, self.cells, self.gradients, self.volumes, *self.lame, self.tensions(x, quats), quats,
+            pattern.pair_block, blocks,
+        )  # fmt: skip
 
     def largest_turn(self, x: Floats, since: Floats, quats: Floats) -> float:
         """See Elements."""

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.fem.assembly import local_pairs
+from palpo.physics.fem.assembly import NO_GROUPS, BlockPattern, NodeGroups, local_pairs
 from palpo.physics.fem.corotational_matrix import (
     add_matrix_forces,
     add_matrix_product,
@@ -37,6 +37,11 @@ class TurnedStiffness:
         # rounding leaves it unsymmetric in the last digit
         self.k0 = 0.5 * (k + k.transpose(0, 2, 1))
 
+    @property
+    def groups(self) -> NodeGroups:
+        """See Elements: none."""
+        return NO_GROUPS
+
     def part(self, which: NDArray[np.int64]) -> "TurnedStiffness":
         """See Elements."""
         out = object.__new__(TurnedStiffness)
@@ -56,11 +61,11 @@ class TurnedStiffness:
         """See Elements."""
         add_matrix_product(v, self.cells, self.k0, quats, scale, force)
 
-    def assemble(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def assemble(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
-        assemble_matrices(x, self.cells, self.gradients, self.k0, quats, pair_block, blocks)
+        assemble_matrices(x, self.cells, self.gradients, self.k0, quats, pattern.pair_block, blocks)
 
-    def add_geometric(self, x: Floats, quats: Floats, pair_block: NDArray[np.int32], blocks: Floats) -> None:
+    def add_geometric(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements. An element that is flat or inverted adds nothing.
 
         With y = R^T x, q the force over -R, b = H^-1 m and all [.]x by corners: the turn is w = G d of
@@ -96,8 +101,8 @@ class TurnedStiffness:
         tangent[~sound] = 0.0
         whole = np.einsum("eij,eajbk,elk->eabil", axes, tangent.reshape(m, c, 3, c, 3), axes, optimize=True)
         for k, (one, other) in enumerate(local_pairs(c)):
-            inside = np.flatnonzero(pair_block[:, k] >= 0)
-            np.add.at(blocks, pair_block[inside, k], whole[inside, one, other].reshape(-1, 9))
+            inside = np.flatnonzero(pattern.pair_block[:, k] >= 0)
+            np.add.at(blocks, pattern.pair_block[inside, k], whole[inside, one, other].reshape(-1, 9))
 
     def largest_turn(self, x: Floats, since: Floats, quats: Floats) -> float:
         """See Elements."""

@@ -102,6 +102,11 @@ REFUSED = [
         "bodies.block.geometry={kind='file',path='a.obj'}",
         "ending that is not read here; use .msh, .vtk or .vtu",
     ),
+    (
+        "bodies.block={name='block',kind='tets',material='liver',geometry={kind='sphere',radius=1},"
+        "elements='hex8'}",
+        'elements = "hex8": only a block, a cup or a file can be hexahedra; use "tet10"',
+    ),
     # materials, regions
     ("bodies.block.material=livr", 'bodies.block.material = "livr": no such material; did you mean "liver"?'),
     ("bodies.block.material={density=1}", "bodies.block.material.youngs_modulus: the key is missing"),

@@ -6,9 +6,10 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.mesh import generate
+from palpo.physics.mesh.tet import TetMesh
 
 MESH = generate.block((0.10, 0.06, 0.04), (4, 3, 2))
-GAUGE = NodalStrain(MESH.nodes, MESH.tets)
+GAUGE = NodalStrain(MESH)
 EPS = np.finfo(float).eps
 # An edge of 1.3 cm at 1 m from the origin is known to 1 m eps / 1.3 cm; a gradient sums three of them.
 FAR = 3 * EPS / 0.013
@@ -73,7 +74,7 @@ def test_strain_is_the_same_from_any_point_of_view(seed):
 def test_a_node_has_the_mean_of_its_elements_by_volume():
     """Two elements on one face, one of them stretched: shared nodes see both, the others their own."""
     nodes = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, -3]], float)
-    gauge, out = NodalStrain(nodes, [[0, 1, 2, 3], [0, 2, 1, 4]]), np.empty(5)
+    gauge, out = NodalStrain(TetMesh(nodes, np.array([[0, 1, 2, 3], [0, 2, 1, 4]], np.int32))), np.empty(5)
     nodes[3, 2] = 1.2
     gauge.evaluate(nodes, out)
     own = (1.2**2 - 1.0) / 3.0

@@ -61,12 +61,13 @@ class Multirate(System):
     def add_shapes(self, spec: SceneSpec, shapes: Shapes) -> None:
         """See System."""
         from palpo.app.build.meshes import solid_mesh
-        from palpo.app.build.parts import beam_line, static_surface, tet_mesh
+        from palpo.app.build.parts import beam_line, static_surface
+        from palpo.app.build.soft_parts import soft_mesh
         from palpo.app.visual.solids import plate
 
         for body in spec.bodies:
             if isinstance(body, TetBodySpec):
-                mesh = tet_mesh(body)
+                mesh = soft_mesh(body)
                 shapes.add(body.name, mesh.nodes, mesh.surface().triangles, colour=body.colour)
             elif isinstance(body, QuasistaticBodySpec):
                 held = solid_mesh(body)

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
+from palpo.app.build.soft_parts import soft_part
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.multirate.joints import make_joints, moving_points
-from palpo.config.schema.body import QuasistaticBodySpec
+from palpo.config.schema.body import Body, QuasistaticBodySpec, TetBodySpec
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import HoldSpec, Tool
 from palpo.haptics.limits import buttons_mask
@@ -156,12 +157,15 @@ def _quasistatic_part(spec: SceneSpec, body: QuasistaticBodySpec) -> BodyPart:
     return BodyPart(body, CollisionShape(n, triangles, NO_EDGES, 0.0, TOOL), tool.state.x[:n].copy(), n, tool)
 
 
+def _part(spec: SceneSpec, body: Body) -> BodyPart:
+    if isinstance(body, QuasistaticBodySpec):
+        return _quasistatic_part(spec, body)
+    return soft_part(spec, body) if isinstance(body, TetBodySpec) else make_part(spec, body)
+
+
 def build_scene(spec: SceneSpec) -> Scene:
     """The physics of a scene at rest. Raises InputError in one sentence for what only the meshes can tell."""
-    parts = [
-        _quasistatic_part(spec, body) if isinstance(body, QuasistaticBodySpec) else make_part(spec, body)
-        for body in spec.bodies
-    ]
+    parts = [_part(spec, body) for body in spec.bodies]
     names = [part.spec.name for part in parts]
     topology, first = join_shapes([part.shape for part in parts])
     joints = make_joints(spec, parts, first, spec.rates.servo_hz)

@@ -23,7 +23,6 @@ from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState, make_geometry
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
-from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.systems.multirate.high_state import HighRate
 from palpo.physics.systems.multirate.low_rate import LowRate
 from palpo.physics.systems.multirate.member import Member
@@ -108,11 +107,9 @@ class Visual(Frames):
         super().__init__(vertices, scene.capacity.contacts, len(self._joined))
         self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
         self._gauges = [
-            (shape, NodalStrain(mesh.nodes, mesh.tets))
+            (shape, NodalStrain(member.body.mesh))
             for shape in self._shapes
-            if (member := self.members.get(shape.number))
-            and isinstance(member.body, SoftBody)
-            and isinstance(mesh := member.body.mesh, TetMesh)
+            if (member := self.members.get(shape.number)) and isinstance(member.body, SoftBody)
         ]
         self._measure()  # compiled before the loop starts
         self._present = vertices.copy()

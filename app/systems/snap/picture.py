@@ -52,7 +52,7 @@ class SnapVisual(ServoFrames):
         self.geometry = make_geometry(drawables, vertices)
         super().__init__(vertices, side.picture, side.picture_control)
         self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
-        self._gauges = [NodalStrain(part.mesh.nodes, part.mesh.tets) for part in connector.prongs]
+        self._gauges = [NodalStrain(part.mesh) for part in connector.prongs]
         for self.strain in (True, False):  # compiled before the loop starts
             self._measure()
         self._kept = -1
