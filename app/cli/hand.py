@@ -40,7 +40,7 @@ class HandRun:
 
 
 def lend_hand(
-    place: str, key: str, device: str = "auto", name: str | None = None, duration: float | None = None,
+    place: str, key: str, device: str = "auto", duration: float | None = None,
     progress: Progress | None = None,
 ) -> HandRun:  # fmt: skip
     """Touch the scene that waits at HOST:PORT with a device of this machine, until it ends or `duration` [s].
@@ -52,7 +52,7 @@ def lend_hand(
 
     progress = progress or Progress()
     host, port = endpoint(place)
-    options = Options(PLACE, device=device, device_name=name, baseline=False)
+    options = Options(PLACE, device=device, baseline=False)
     spec: Any = load_scene(PLACE, ("safety.passivity='off'",))
     choice = choose(options)
     choice.heard = progress.say
@@ -104,14 +104,14 @@ def lend_hand(
         )
 
 
-def print_hand(place: str, key: str | None, device: str, name: str | None, duration: float | None) -> int:
+def print_hand(place: str, key: str | None, device: str, duration: float | None) -> int:
     """`lend_hand`, and a sentence on what it came to; 0, or 1 where the device or the scene was lost."""
     key = key or os.environ.get(KEY_VARIABLE, "")
     if not key:
         raise HapticsError(
             f"--key: give the key that the scene's end says, or set {KEY_VARIABLE} on both machines"
         )
-    done = lend_hand(place, key, device, name, duration)
+    done = lend_hand(place, key, device, duration)
     paid, given = (1e3 * done.joules[name] for name in ("paid", "given"))
     print(
         f"{done.reason}; {done.ticks:,} ticks; {paid:.1f} mJ paid in by the hand, "

@@ -29,7 +29,6 @@ def add_running(commands: Any) -> None:
     run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
     run.add_argument("--device", action="append",
                      help="auto, or a name that `palpo devices` lists; repeat it for each hand")  # fmt: skip
-    run.add_argument("--device-name", metavar="NAME", help="which device, if there are several of a kind")
     run.add_argument(
         "--unit", choices=("m", "mm"), default="m", help="unit of the positions in a trajectory file (m)"
     )
@@ -103,7 +102,6 @@ def add_running(commands: Any) -> None:
     )
     hand.add_argument("--key", metavar="KEY", help="the key that it prints, unless PALPO_REMOTE_KEY is set")
     hand.add_argument("--device", default="auto", help="auto, or a name that `palpo devices` lists")
-    hand.add_argument("--device-name", metavar="NAME", help="which device, if there are several of a kind")
     hand.add_argument("--duration", type=float, metavar="S", help="stop after this many seconds")
     hand.set_defaults(command=_hand)
 
@@ -173,7 +171,6 @@ def _run(options: argparse.Namespace) -> int:
         options.scene,
         tuple(options.overrides),
         first,
-        options.device_name,
         tuple(further),
         options.unit,
         options.replay_scale,
@@ -288,7 +285,7 @@ def _pixels(text: str) -> tuple[int, int]:
 def _hand(options: argparse.Namespace) -> int:
     from palpo.app.cli.hand import print_hand
 
-    return print_hand(options.place, options.key, options.device, options.device_name, options.duration)
+    return print_hand(options.place, options.key, options.device, options.duration)
 
 
 def _finish(options: argparse.Namespace, done: Outcome, progress: Progress) -> None:

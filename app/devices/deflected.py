@@ -32,7 +32,7 @@ class Deflected(Device):
             raise HapticsError(
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
             )
-        self.name = asked.device_name
+        self.name = argument or None
 
     def opened(self) -> Source:
         """The device, open. Raises HapticsError where it cannot be."""

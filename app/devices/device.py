@@ -40,8 +40,6 @@ class DeviceOptions(Protocol):
     @property
     def device(self) -> str: ...
     @property
-    def device_name(self) -> str | None: ...
-    @property
     def unit(self) -> str: ...
     @property
     def replay_scale(self) -> float: ...
@@ -130,7 +128,7 @@ class Device:
     rebased: ClassVar[bool] = False
     """Whether its first position is taken as the tool's, wherever the hand is."""
     hardware: ClassVar[bool] = False
-    """Whether it is real: it is looked for first, and has a name."""
+    """Whether it is real: it is looked for first."""
     schedules: ClassVar[bool] = False
     """Whether its own scheduler calls the servo."""
 
@@ -186,6 +184,10 @@ class Device:
     def driver(self, servo: Servo) -> ServoDriver:
         """What calls the servo's step."""
         return ServoThread(servo)
+
+    def companion(self, servo: Servo) -> ServoDriver:
+        """What serves the device of a hand after the first, whose servo another one's calls."""
+        return self.driver(servo)
 
 
 def external_device(dt: float, cutoff_hz: float) -> tuple[VirtualDevice, Ahead]:

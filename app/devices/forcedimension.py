@@ -50,7 +50,7 @@ class ForceDimension(Device):
             raise HapticsError(
                 f"--device {self.word}: a hand cannot be held in lock-step; leave --lock-step out"
             )
-        self.name = argument or asked.device_name
+        self.name = argument or None
 
     @classmethod
     def there(cls, asked: DeviceOptions) -> bool:

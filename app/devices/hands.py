@@ -52,14 +52,13 @@ class Paths:
 
 @dataclass(frozen=True)
 class _As:
-    """What was asked of one device after the first: another word and no name, else the same."""
+    """What was asked of one device after the first: another word, else the same."""
 
     device: str
     unit: str
     replay_scale: float
     lock_step: bool
     window: bool
-    device_name: str | None = None
 
 
 def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[Device]:
@@ -76,7 +75,7 @@ def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[
         choose(_As(word, asked.unit, asked.replay_scale, asked.lock_step, asked.window)) for word in words
     ]
     for device in further:
-        if device.schedules:
+        if device.schedules and device.word != first.word:
             raise HapticsError(
                 f"--device {device.word}: its own scheduler calls the servo of all hands, so name it first"
             )
@@ -113,7 +112,9 @@ def further_hands(
 
 def drive(devices: Sequence[Device], servo: Servo) -> ServoDriver:
     """What calls the servo's step, and serves the devices of all hands."""
-    further = [device.driver(led) for device, led in zip(devices[1:], servo.led, strict=True) if device.live]
+    further = [
+        device.companion(led) for device, led in zip(devices[1:], servo.led, strict=True) if device.live
+    ]
     leader = devices[0].driver(servo)
     companions = [driver for driver in further if isinstance(driver, ServoThread)]
     return Together(leader, companions) if companions else leader

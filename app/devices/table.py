@@ -46,14 +46,7 @@ def choose(asked: DeviceOptions) -> Device:
     """The device that `--device` names. Raises HapticsError for one that is not there."""
     word, _, argument = asked.device.partition(":")
     kind = None if word == AUTO else kind_of(asked.device)
-    if asked.device_name is not None:
-        if word != AUTO and not (kind and kind.hardware):
-            named = " or ".join(device.word for device in DEVICES if device.hardware)
-            raise HapticsError(
-                f"--device-name {asked.device_name}: only a real device has a name; use --device {named}"
-            )
-        kind = kind or next(device for device in DEVICES if device.hardware)
-    elif asked.device == AUTO:
+    if asked.device == AUTO:
         kind = next(device for device in DEVICES if device.there(asked))
     assert kind is not None
     return kind(asked, argument)

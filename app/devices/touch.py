@@ -18,7 +18,7 @@ from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
     from palpo.haptics.backends.openhaptics import OpenHapticsDevice
-    from palpo.haptics.backends.openhaptics_thread import TouchThread
+    from palpo.haptics.backends.openhaptics_thread import TouchCompanion, TouchThread
     from palpo.haptics.servo import Servo
 
 SETUP = "from palpo.haptics.backends.openhaptics_setup import"
@@ -32,7 +32,8 @@ _kept: dict[str | None, OpenHapticsDevice] = {}
 class TouchDevice(Device):
     """The maker's library is loaded when it is asked for, and not before."""
 
-    word, about = "touch", "a Touch or Phantom through OpenHaptics; --device-name says which"
+    word, argument = "touch", "NAME"
+    about = "a Touch or Phantom through OpenHaptics; which one, by its name in Touch Setup"
     taking = (
         "Take the tool",
         "move the stylus: the tool in the ring follows your hand",
@@ -57,8 +58,8 @@ sys.exit(not found.ok)
     def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if asked.lock_step:
             raise HapticsError("--device touch: a hand cannot be held in lock-step; leave --lock-step out")
-        self.name, self._window = asked.device_name, asked.window
-        self._thread: TouchThread | None = None
+        self.name, self._window = argument or None, asked.window
+        self._thread: TouchThread | TouchCompanion | None = None
 
     @classmethod
     def there(cls, asked: DeviceOptions) -> bool:
@@ -105,6 +106,12 @@ sys.exit(not found.ok)
         from palpo.haptics.backends.openhaptics_thread import TouchThread
 
         self._thread = TouchThread(servo, self._opened, self.tell)
+        return self._thread
+
+    def companion(self, servo: Servo) -> ServoDriver:
+        from palpo.haptics.backends.openhaptics_thread import TouchCompanion
+
+        self._thread = TouchCompanion(servo, self._opened, self.tell)
         return self._thread
 
 

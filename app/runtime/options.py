@@ -11,7 +11,6 @@ class Options:
     scene: str
     overrides: tuple[str, ...] = ()
     device: str = "auto"
-    device_name: str | None = None
     further: tuple[str, ...] = ()
     """Devices of the hands after the first; simulated hands where none is named."""
     unit: str = "m"

@@ -132,6 +132,8 @@ class OpenHapticsDevice:
         self.library: HdLibrary = load()
         if self.library.scheduling:
             raise HapticsError(f"{self.title} must be opened before a servo runs on another one")
+        if name in _opened:
+            raise HapticsError(f"{self.title} leads a hand already; name another one: touch:NAME")
         hd, constants = self.library.hd, self.library.constants
         self.library.refuse_hanging()
         self.library.take_errors()

@@ -19,22 +19,98 @@ from palpo.haptics.backends.openhaptics_tick import (
     HELD,
     INSIDE,
     SWITCH_OPEN,
+    TouchTick,
     make_touch_tick,
     touch_callback,
     touch_data,
+    touch_read,
+    touch_write,
 )
 from palpo.haptics.control import finished_reason, request_stop, tick_count
-from palpo.haptics.device import DEVICE_GONE
+from palpo.haptics.device import DEVICE_GONE, DEVICE_OK
 from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.polled import PolledThread
 from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
-from palpo.haptics.servo import Servo
+from palpo.haptics.servo import Servo, poll_device
 from palpo.haptics.silence import Silence
 
 QUIET = 0.05
 """Seconds without a tick, as long as a fade takes, after which the force is said not to be known."""
 SERVED = 0.9
 """Share of the ticks below which the bus is said to be slow."""
+
+
+class Reports:
+    """What a device has to say: its warnings, errors and why it gives no force now."""
+
+    def __init__(self, tick: TouchTick, device: OpenHapticsDevice, tell: Callable[[str], object]) -> None:
+        self._tick, self._device, self._tell = tick, device, tell
+        self._told, self._said = np.zeros_like(tick.counts), ""
+
+    @property
+    def fault(self) -> str:
+        """What ended the device's run."""
+        fault = self._tick.fault[0]
+        return explain(int(fault["code"]), int(fault["internal"]))
+
+    def new(self) -> dict[str, int]:
+        """Warnings and errors since last asked, in words, and how often each came; a new state is told."""
+        new = self._tick.counts - self._told
+        self._told += new
+        fault = self._tick.fault[0]
+        unknown = explain(int(fault["unknown"]), int(fault["unknown_internal"]))
+        sentences = [*map(explain, ERRORS), unknown]
+        state = self.state
+        if state != self._said:
+            self._tell(state)
+        self._said = state
+        return {sentence: int(n) for n, sentence in zip(new, sentences, strict=True) if n > 0}
+
+    @property
+    def state(self) -> str:
+        """Why the device gives no force now and what to do about it; empty while it does."""
+        held, device = int(self._tick.words[HELD]), self._device
+        if held & BY_HAND:
+            return f"{device.title} wants to be calibrated: {device.what_to_do}"
+        if held & CALIBRATING:
+            return f"{device.title} updates its calibration; the force comes back by itself"
+        if held & SWITCH_OPEN:
+            return "the safety switch of the stylus is open: hold it to feel"
+        if held & FORCE_TAKEN:
+            return "the driver switched the force off, as it does when the stylus is too fast; it comes back"
+        return ""
+
+
+def tick_of(servo: Servo, device: OpenHapticsDevice, guardian: Guardian) -> TouchTick:
+    """What the compiled functions of a device touch, before the first call."""
+    addresses = [device.library.address(name) for name in FUNCTIONS]
+    return make_touch_tick(
+        servo, addresses, device.handle, device.has, device.style, device.lasting, guardian.heart
+    )
+
+
+class TouchCompanion(PolledThread):
+    """A second device of libHD, whose hand another one's servo leads along: see `touch_read`."""
+
+    def __init__(self, servo: Servo, device: OpenHapticsDevice, tell: Callable[[str], object] = str) -> None:
+        """tell: hears why the device gives no force now, and an empty text once it does."""
+        self._guardian = Guardian(device.name)
+        self._touch = tick_of(servo, device, self._guardian)
+        reports = Reports(self._touch, device, tell)
+        super().__init__(
+            servo, touch_read.address, touch_write.address, touch_data(self._touch),
+            lambda: reports.fault if servo.device.health[0] != DEVICE_OK else "", reports.new,
+        )  # fmt: skip
+
+    def accompany(self) -> None:
+        """Have a process watch that the device is let go."""
+        self._guardian.watch()
+
+    def leave(self) -> None:
+        """The run has ended in order."""
+        self._touch.heart[0] = RESTS
+        self._guardian.dismiss()
 
 
 class TouchThread:
@@ -46,22 +122,18 @@ class TouchThread:
 
     def __init__(self, servo: Servo, device: OpenHapticsDevice, tell: Callable[[str], object] = str) -> None:
         """tell: hears why the device gives no force now, and an empty text once it does."""
-        self.servo, self.device, self._tell = servo, device, tell
+        self.servo, self.device = servo, device
         self.error: BaseException | None = None
         self.scheduler = "the device's scheduler was not started"
         self._guardian = Guardian(device.name)
-        library = device.library
-        addresses = [library.address(name) for name in FUNCTIONS]
-        self._tick = make_touch_tick(
-            servo, addresses, device.handle, device.has, device.style, device.lasting, self._guardian.heart
-        )
+        self._tick = tick_of(servo, device, self._guardian)
+        self._reports = Reports(self._tick, device, tell)
         self._data = touch_data(self._tick)
         self._job: int | None = None
         self._silent = ""
         self._quiet = 0  # 1 when a silence is still to be told, 2 once it is
         self._silence = Silence()
-        self._told = np.zeros_like(self._tick.counts)
-        self._said, self._served = "", (0, 0)
+        self._served = (0, 0)
 
     def prepare(self) -> None:
         """Compile, so that `start` need not."""
@@ -117,26 +189,14 @@ class TouchThread:
         if self._silent:
             return self._silent
         reason = int(finished_reason(self.servo))
-        if reason == STOP_DEVICE_LOST:
-            fault = self._tick.fault[0]
-            return explain(int(fault["code"]), int(fault["internal"]))
-        return REASONS[reason]
+        return self._reports.fault if reason == STOP_DEVICE_LOST else REASONS[reason]
 
     def events(self) -> dict[str, int]:
         """The device's warnings and errors since last asked, in words, and how often each came."""
-        new = self._tick.counts - self._told
-        self._told += new
-        fault = self._tick.fault[0]
-        unknown = explain(int(fault["unknown"]), int(fault["unknown_internal"]))
-        sentences = [*map(explain, ERRORS), unknown]
-        said = {sentence: int(n) for n, sentence in zip(new, sentences, strict=True) if n > 0}
+        said = self._reports.new()
         if self._quiet == 1:
             self._quiet = 2
             said[f"the scheduler of {self.device.title} does not call: the force is not known, let go"] = 1
-        state = self.state
-        if state != self._said:
-            self._tell(state)
-        self._said = state
         slow = self._slow_bus()
         if slow:
             said[slow] = 1
@@ -145,16 +205,7 @@ class TouchThread:
     @property
     def state(self) -> str:
         """Why the device gives no force now and what to do about it; empty while it does."""
-        held, device = int(self._tick.words[HELD]), self.device
-        if held & BY_HAND:
-            return f"{device.title} wants to be calibrated: {device.what_to_do}"
-        if held & CALIBRATING:
-            return f"{device.title} updates its calibration; the force comes back by itself"
-        if held & SWITCH_OPEN:
-            return "the safety switch of the stylus is open: hold it to feel"
-        if held & FORCE_TAKEN:
-            return "the driver switched the force off, as it does when the stylus is too fast; it comes back"
-        return ""
+        return self._reports.state
 
     def _slow_bus(self) -> str:
         """A sentence for each second in which fewer than SERVED of the ticks were served."""
@@ -208,6 +259,9 @@ class TouchThread:
             self._guardian.dismiss()
         if not answered:
             self._silent += "; libHD does not answer: the force is not known, let go of the stylus"
+        for led in self.servo.led if silent else ():
+            if led.polled[0] == touch_read.address:
+                poll_device(led, 0, 0, 0)  # libHD may not return, and this thread must
         if silent and not self._tick.words[INSIDE]:
             self.servo.device.health[0] = DEVICE_GONE
             servo_run(self.servo, round(STARTING / self.servo.dt))

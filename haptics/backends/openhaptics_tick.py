@@ -9,6 +9,9 @@ needs an update, which comes at zero force and may move its origin; its safety s
 switched the force off, as it does when the stylus is too fast, which is then switched on again at zero force.
 A switch counts as one once it has been seen closed: devices without one may report it open for ever.
 
+A second device is read and told its force within the first one's tick, in a frame of its own (`touch_read`,
+`touch_write`), since one scheduler calls all of libHD's devices: each call is preceded by making it current.
+
 What ends a run ends it as every servo ends: health becomes DEVICE_GONE and the force fades, through the
 device for as long as it takes forces. With the last frame the force output is switched off, and the scheduler
 is told to call no more.
@@ -334,6 +337,7 @@ def _put_right(tick):
 def _end(tick, done):
     """Send the force and end the frame; after the last one switch the force output off."""
     f = tick.functions
+    call_word(f[_MAKE_CURRENT], tick.device)  # another hand's may be, since the frame was begun
     call_values(f[_SET_DOUBLES], HD_CURRENT_FORCE, tick.servo.sent.ctypes.data)
     call_word(f[_END_FRAME], tick.device)
     if done:
@@ -358,6 +362,30 @@ def _read(tick):
     else:
         measure_spin(servo.device, port, 1e-9 * (now - tick.clock[0].last_pose))
     tick.clock[0].last_pose = now
+
+
+@kernel
+def read_touch(tick):
+    """Within the tick of another device: begin a frame of this one and read it; 0 if there is no frame."""
+    first = tick.clock[0].last_call == 0
+    tick.clock[0].last_call = now_ns(tick.servo.scratch)
+    there = _begin(tick, first)
+    tick.words[INSIDE] = there
+    if there:
+        _look_after(tick)
+    _read(tick)
+    return np.int64(there)
+
+
+@kernel
+def write_touch(tick):
+    """Send its force and end its frame, if one was begun; the output is switched off as it is closed."""
+    there = tick.words[INSIDE]
+    if there != 0:
+        _end(tick, False)
+    tick.words[INSIDE] = 0
+    store_release(tick.heart, 0, tick.clock[0].last_call)
+    return there
 
 
 @kernel
@@ -398,6 +426,18 @@ def touch_callback(tick):
     return touch_tick(tick)
 
 
+@callback(types.int32(HandleType(_CONTENT)))
+def touch_read(tick):
+    """`int32 f(void *)` for `palpo.haptics.polled`."""
+    return np.int32(read_touch(tick))
+
+
+@callback(types.int32(HandleType(_CONTENT)))
+def touch_write(tick):
+    """`int32 f(void *)` for `palpo.haptics.polled`."""
+    return np.int32(write_touch(tick))
+
+
 def touch_data(tick: TouchTick) -> Handle:
-    """The handle whose address is the callback's user data; TypeError for a tuple of another layout."""
+    """The handle whose address is the callbacks' user data; TypeError for a tuple of another layout."""
     return handle_for(tick, _CONTENT, "servo")

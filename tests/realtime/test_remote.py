@@ -414,7 +414,7 @@ def test_a_place_is_this_machine_unless_another_is_named():
 def test_a_key_that_is_missing_or_could_be_guessed_is_a_sentence(monkeypatch):
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     with pytest.raises(HapticsError, match="--key: give the key"):
-        print_hand("7420", None, "mock", None, None)
+        print_hand("7420", None, "mock", None)
     with pytest.raises(HapticsError, match="fewer than 16 letters"):
         secret_of("short")
     assert new_key() != new_key() and len(secret_of(new_key())) == 32

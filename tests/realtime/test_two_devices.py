@@ -20,7 +20,7 @@ from palpo.haptics.recording import read_recording
 from tests.libdhd.stand_in import FALCON, SIGMA
 from tests.libdhd.stand_in import fresh_stand_in as fresh_dhd
 from tests.libhd.bench import readings as touch_readings
-from tests.libhd.stand_in import DEFAULT
+from tests.libhd.stand_in import DEFAULT, LEFT
 from tests.libhd.stand_in import fresh_stand_in as fresh_hd
 from tests.realtime.test_deflected import hid, report
 from tests.realtime.test_dhd import AXES
@@ -88,6 +88,47 @@ def test_a_touch_and_a_force_dimension_press_one_body_each_by_its_own_force(touc
     assert not touch.output(DEFAULT) and not sigma.force(SIGMA)
     repeated = replay(path)
     assert repeated.result["replay"]["equal"], repeated.result["exit_reason"]
+
+
+def test_two_touches_share_one_scheduler_and_each_is_told_its_own_force(touch, scene, tmp_path):
+    touch.script(LEFT, touch_readings(down()))
+    path = tmp_path / "two.h5"
+    options = Options(scene, device="touch", further=("touch:Left Hand",), baseline=False, duration=1.5,
+                      record=path)  # fmt: skip
+    done = run(options)
+    assert done.status == FINISHED, done.result["exit_reason"]
+    assert done.result["device"] == 'Touch and Touch "Left Hand"'
+    columns = read_recording(path).columns
+    for device, hand in ((DEFAULT, ""), (LEFT, "_2")):
+        rows, told = vectors(columns, "sent", hand), touch.forces(device)
+        n = min(len(told), len(rows))
+        assert n > 1000 and rows[-200:-60, 1].min() > 0.05
+        assert told[:n] == pytest.approx(rows[:n], abs=ROUNDING)
+        assert not touch.output(device)
+    assert touch.counts["illegal"] == 0
+    repeated = replay(path)
+    assert repeated.result["replay"]["equal"], repeated.result["exit_reason"]
+
+
+@pytest.mark.parametrize("device", [DEFAULT, LEFT])
+def test_of_two_touches_the_one_that_is_unplugged_fades_both(touch, scene, tmp_path, device):
+    touch.script(LEFT, touch_readings(down()))
+    touch.unplug(device, 900)
+    path = tmp_path / "lost.h5"
+    options = Options(scene, device="touch", further=("touch:Left Hand",), baseline=False, duration=60.0,
+                      record=path)  # fmt: skip
+    done = run(options)
+    assert done.status == FAILED
+    columns = read_recording(path).columns
+    for hand in ("", "_2"):
+        sent = np.linalg.norm(vectors(columns, "sent", hand), axis=1)
+        assert sent.max() > 0.05 and sent[-1] == 0.0 and np.abs(np.diff(sent)).max() < 0.5
+    assert not touch.output(DEFAULT) and not touch.output(LEFT)
+
+
+def test_one_touch_is_not_led_by_two_hands(touch, scene):
+    with pytest.raises(HapticsError, match="the default device leads a hand already; name another one"):
+        run(Options(scene, device="touch", further=("touch",), baseline=False, duration=0.1))
 
 
 @pytest.mark.parametrize("which", ["first", "second"])

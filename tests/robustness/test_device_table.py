@@ -67,7 +67,6 @@ def test_words_are_unique_and_auto_ends_at_one_that_is_always_there():
         (Options("probe", device="mouse"), "no window"),
         (Options("probe", device="touch", lock_step=True), "lock-step"),
         (Options("probe", device="replay"), "name a file"),
-        (Options("probe", device="mock", device_name="Left"), "only a real device has a name"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_a_sentence(options, words):
