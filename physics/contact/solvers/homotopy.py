@@ -31,8 +31,8 @@ from scipy.linalg.lapack import dgetrf
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers.path_following import follow
+from palpo.physics.contact.solvers.products import unit_cones
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force
-from palpo.physics.contact.solvers.scaling import unit_cones
 
 Array = NDArray[np.float64]
 
@@ -84,8 +84,8 @@ class Path:
 
     def __init__(self, problem: ContactProblem, near: Array | None = None) -> None:
         self.problem, self.n = problem, problem.n_contacts
-        scale, unit = unit_cones(problem)
-        self.scale, self.rubs = scale.ravel(), problem.mu > 0.0
+        self.scale, self.rubs = np.zeros(3 * self.n), problem.mu > 0.0
+        unit = unit_cones(problem.w, problem.b, problem.mu, np.zeros(self.n), self.scale)
         self.w = problem.w * self.scale * (self.scale / unit)[:, None]
         self.b = problem.b * self.scale / unit
         middle = np.ones(self.n)

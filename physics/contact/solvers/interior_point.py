@@ -38,7 +38,7 @@ from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Sto
 from palpo.physics.contact.residual import judge, relative_natural_map, relative_residual, runaway
 from palpo.physics.contact.solvers import factors
 from palpo.physics.contact.solvers.operator import operator, own_entries, times
-from palpo.physics.contact.solvers.products import dot, mean_compliances
+from palpo.physics.contact.solvers.products import dot, unit_cones
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -111,25 +111,15 @@ def begin(w, b, mu, ridge, lags, a):
 
     lags: where a step is short, sigma's slope is left out.
     """
-    rows, most = b.shape[0], 0.0
-    mean_compliances(own_entries(w), a.offset)
-    for i in range(rows):
-        a.best[i] = 0.0
-        most = max(most, abs(b[i]) / a.offset[i // 3] ** 0.5)
-    if most <= 0.0:
-        most = 1.0
+    unit = unit_cones(own_entries(w), b, mu, a.offset, a.scale)
     for k in range(mu.shape[0]):
         i = 3 * k
-        force = most / a.offset[k] ** 0.5
-        rubs = mu[k] > 0.0
-        a.scale[i] = force / mu[k] if rubs else force
-        a.scale[i + 1] = force if rubs else 0.0
-        a.scale[i + 2] = a.scale[i + 1]
+        a.best[i] = a.best[i + 1] = a.best[i + 2] = 0.0
         a.x[i], a.x[i + 1], a.x[i + 2] = 1.0, 0.0, 0.0
         a.y[i], a.y[i + 1], a.y[i + 2] = 1.0, 0.0, 0.0
     state = a.state[0]
     state.steps, state.idle, state.lags, state.held = 0, 0, 1 if lags else 0, 0
-    state.gap, state.residual, state.unit, state.ridge = 1.0, np.inf, most * most, ridge
+    state.gap, state.residual, state.unit, state.ridge = 1.0, np.inf, unit, ridge
 
 
 @kernel

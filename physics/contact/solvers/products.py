@@ -34,6 +34,26 @@ def mean_compliances(w, out):
 
 
 @kernel
+def unit_cones(w, b, mu, own, scale):
+    """scale (3 n,) of r that makes every cone the unit one and all contacts alike; returns that of r . u.
+
+    r = scale x and u = unit y / scale. The tangential scale of a contact without friction is 0. own (n at
+    least,): becomes `mean_compliances`.
+    """
+    mean_compliances(w, own)
+    most = 0.0
+    for i in range(b.shape[0]):
+        most = max(most, abs(b[i]) / own[i // 3] ** 0.5)
+    if most <= 0.0:
+        most = 1.0
+    for k in range(mu.shape[0]):
+        i, force = 3 * k, most / own[k] ** 0.5
+        scale[i] = force / mu[k] if mu[k] > 0.0 else force
+        scale[i + 1] = scale[i + 2] = force if mu[k] > 0.0 else 0.0
+    return most * most
+
+
+@kernel
 def least_squares(squares, factor, y, m):
     """y[:m] = (squares + regularisation)^-1 y[:m] by Cholesky."""
     for i in range(m):
