@@ -19,6 +19,7 @@ POSE_HELD = 32768
 CUED = 65536
 MUTED = 131072
 STOOD_STILL = 262144
+DEFORMED = 524288
 FLAG_NAMES = {
     CLAMPED: "limited to the device's force",
     RATE_LIMITED: "limited in rate of change",
@@ -39,4 +40,5 @@ FLAG_NAMES = {
     CUED: "vibrates at a contact, slip, click or loss of suction",
     MUTED: "vibrations and sounds switched off",
     STOOD_STILL: "the servo was suspended",
+    DEFORMED: "a soft body was deformed too far; it comes back once the hand has let go",
 }

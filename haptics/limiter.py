@@ -16,6 +16,7 @@ The gain
   falls, in `fade_out`, for a force that is not finite, a tick that failed, a lost device, a stop request
     (all four latch a stop reason), a frame older than `max_age` (the watchdog) or a pause (neither latched);
     in `emergency` once an emergency stop was asked for;
+  falls in `fade_out` once a body's model went astray, to zero until the command is below `start_force`;
   falls to zero once the servo stood still (`note_lateness`): the hand was elsewhere meanwhile;
   rises, in `fade_in` at the start, in `recovery` after a wait, a standstill, the watchdog or a pause.
 While the command is not usable, or answers a hand that was not followed, the last good one is held under the
@@ -35,6 +36,7 @@ from numpy.typing import NDArray
 
 from palpo.haptics.flags import (
     CLAMPED,
+    DEFORMED,
     EMERGENCY,
     FADING,
     NON_FINITE,
@@ -50,7 +52,7 @@ from palpo.haptics.limits import LimitParams
 from palpo.haptics.motors import WINDINGS, heat_up, motors_allow
 from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.physics.exchange.patience import is_stale
-from palpo.physics.exchange.port import OK, WAITING
+from palpo.physics.exchange.port import OK, SHAPE_LOST, WAITING
 from palpo.physics.numerics.kernels import inlined, kernel
 
 LET_GO = 2000.0
@@ -64,18 +66,18 @@ LONGEST_LATENESS = 50_000_000
 COUNTS = np.dtype(
     [(name, np.int64) for name in (
         "clamped", "rate_limited", "non_finite", "watchdog_trips", "fading", "failed", "held_back", "at_edge",
-        "near_limit", "pose_held", "warm", "standstills",
+        "near_limit", "pose_held", "warm", "standstills", "shapes_lost",
     )]
 )  # fmt: skip
-"""Ticks in which the limiter did something; `watchdog_trips` and `standstills` count how often it began."""
+"""Ticks in which the limiter did something; of `watchdog_trips`, `standstills`, `shapes_lost` how often."""
 
 GATE = np.dtype(
     [("gain", np.float64), ("largest", np.float64), ("phase", np.int64), ("watchdog", np.int64),
-     ("reason", np.int64), ("emergency", np.int64), ("standstill", np.int64)]
+     ("reason", np.int64), ("emergency", np.int64), ("standstill", np.int64), ("shape_lost", np.int64)]
 )  # fmt: skip
 """The gain in [0, 1]; the largest force [N] of this tick; the phase of the start; 1 while the watchdog holds;
 the latched stop reason; 1 from an emergency on; NOTED after the servo stood still, then COUNTED until the
-force has faded."""
+force has faded; 1 from when a body's model went astray until the hand has let go."""
 
 NOTED, COUNTED = 1, 2
 
@@ -332,9 +334,17 @@ def _rise(state, params):
 
 
 @inlined
-def _move_gain(state, params, command, stale, waiting, pausing):
-    """One tick of the gain under a command of this norm [N]; returns the flags."""
+def _move_gain(state, params, command, stale, tick_flags, pausing):
+    """One tick of the gain under a command of this norm [N] and the tick's flags; returns the limiter's."""
     flags = PAUSING if pausing else 0
+    waiting, gate = tick_flags & WAITING != 0, state.gate[0]
+    if tick_flags & SHAPE_LOST != 0:
+        state.counts[0].shapes_lost += gate.shape_lost == 0
+        gate.shape_lost = 1
+    elif gate.gain == 0.0 and not waiting and command <= params.start_force:
+        gate.shape_lost = 0
+    if gate.shape_lost != 0:
+        flags |= DEFORMED
     if stale:
         flags |= STALE
         state.counts[0].watchdog_trips += state.gate[0].watchdog == 0
@@ -374,8 +384,8 @@ def limit_force(state, params, port, out, pausing=False):
         flags |= _follow_command(state, params, port)
         _follow_torque(state, params, port)
     f = port.force
-    stale, waiting = is_stale(port, params.max_age), port.status[0].flags & WAITING != 0
-    flags |= _move_gain(state, params, _norm(f[0], f[1], f[2]), stale, waiting, pausing)
+    stale = is_stale(port, params.max_age)
+    flags |= _move_gain(state, params, _norm(f[0], f[1], f[2]), stale, port.status[0].flags, pausing)
     for i in range(3):
         out[i] = state.gate[0].gain * state.force[i]
     heat_up(state.windings[0], params, out)

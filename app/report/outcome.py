@@ -181,6 +181,11 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
             f"The servo was suspended {servo['limits']['standstills']} times, at most for "
             f"{1e-6 * servo['late_us']['max']:.2g} s. The force faded and came back."
         )
+    if servo["limits"]["shapes_lost"]:
+        found.append(
+            f"A soft body was deformed too far {servo['limits']['shapes_lost']} times. "
+            "The force faded until the hand had let go."
+        )
     if rig.waited:
         found.append(
             f"The simulation paused for {1e3 * rig.waited * rig.dt:.0f} ms in all: "

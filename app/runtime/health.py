@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from palpo.haptics.flags import (
+    DEFORMED,
     DEVICE_LOST,
     EMERGENCY,
     FADING,
@@ -19,7 +20,17 @@ from palpo.render.panel_state import Light
 
 LATE = 0.01
 """Share of the hand's ticks that may come late before the light says so."""
-CAUSES = (EMERGENCY, DEVICE_LOST, TICK_FAILED, NON_FINITE, STOOD_STILL, STALE, STARTING_PUSHED, STOPPING)
+CAUSES = (
+    EMERGENCY,
+    DEVICE_LOST,
+    TICK_FAILED,
+    NON_FINITE,
+    DEFORMED,
+    STOOD_STILL,
+    STALE,
+    STARTING_PUSHED,
+    STOPPING,
+)
 """Flags that say why the force fades, the gravest first."""
 
 

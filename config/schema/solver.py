@@ -29,8 +29,9 @@ class Interface(Spec):
     )
     max_columns: Annotated[Count, Field(ge=8, le=1000)] = Field(
         96,
-        description="krylov: columns of a body's basis, three for each time step and likely contact point; "
-        "further points are displaced by themselves, which costs little and is less exact.",
+        description="krylov: columns of a body's basis, three for each time step and likely contact point, "
+        "and up to twice as many where more points bear; further points are displaced by themselves, which "
+        "costs little and is less exact.",
     )
     max_distance: Length = Field(0.005, gt=0, description="extrapolated: how far a contact point may move.")
     max_time: Time = Field(0.02, gt=0, description="extrapolated: how long it may move.")

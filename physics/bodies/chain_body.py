@@ -245,13 +245,6 @@ class BeamBody(ChainBody):
         """J fields, (3 k, m), of velocity fields (n_dof, m); columns (m,): of these, in this order."""
         return rows_at(fields, self._point_dofs(local), columns)
 
-    def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
-        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
-        wrench = np.zeros((len(forces), len(self.x), 2, 3))
-        for k, (frame, turn) in enumerate(zip(local % len(self.x), self.turns(local), strict=True)):
-            wrench[:, frame, turn] += forces[:, k]
-        self.substeps(None, h, wrench.reshape(len(forces), len(self.x), 6), np.arange(len(self.x)))
-
 
 class RigidBody(ChainBody):
     """A rigid body at its centre of mass; forces are wrenches on that frame.
@@ -330,12 +323,6 @@ class RigidBody(ChainBody):
     ) -> NDArray[np.float64]:
         """J fields, (3 k, m), of velocity fields (n_dof, m); columns (m,): of these, in this order."""
         return self.columns(local).T @ (fields if columns is None else fields[:, columns])
-
-    def integrate(self, h: float, forces: NDArray[np.float64], local: NDArray[np.intp]) -> None:
-        """Steps of size h under forces (n_steps, k, 3) [N] on those points."""
-        for step in forces:
-            wrench = self.applied(local, step)
-            self.substeps(None, h, wrench.reshape(1, 1, 6), np.zeros(1, np.int32))
 
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia in body axes [kg m2]."""

@@ -129,17 +129,6 @@ class SoftPoints:
             out[k, :3], out[k, 3:] = wall.sum(axis=0) @ axes, np.cross(arm, wall).sum(axis=0) @ axes
         return out
 
-    def nodal(self, local: Points, forces: Floats) -> tuple[Points, Floats]:
-        """The nodes under forces (t, k, 3) on nodes and fields, and the forces there (t, nodes, 3) [N]."""
-        field = local >= self.nodes
-        if not field.any():
-            return local, forces
-        whole = np.einsum("tk,kni->tni", forces[:, field, 0], self.wall[local[field] - self.nodes])
-        for k in np.flatnonzero(~field):
-            whole[:, local[k]] += forces[:, k]
-        under = np.flatnonzero(whole.any(axis=(0, 2)))
-        return under, np.ascontiguousarray(whole[:, under])
-
     def rigid_state(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia about the centre [kg m2]."""
         m, x = self.mass_free, self.x

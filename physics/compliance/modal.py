@@ -5,7 +5,8 @@ One state has all bodies of one low loop. A slot of the engine is a number that 
 frame carries only some. A point that it lacks has no place (infinity): nothing may touch it.
 
 A new frame is brought to the present under the forces that the log has for the ticks since it was made. With
-modes, points leave the old frame's positions smoothly; offered points jump, which ADOPT tells.
+modes, points leave the old frame's positions smoothly, but for those of a model that went astray; offered
+points jump, which ADOPT tells.
 """
 
 import numpy as np
@@ -50,6 +51,7 @@ from palpo.physics.reduction.interface_model import (
     advance,
     clear_forces,
     free_motion,
+    is_astray,
     pushed_motion,
 )
 from palpo.physics.reduction.replay import replay
@@ -101,7 +103,7 @@ def adopt_newest(s, batch, h):
     had = told.id > 0
     if had:
         place(s, batch)
-    before = at.stamp[0]
+    before, lost = at.stamp[0], is_astray(s.now.rate, s.frame.head[reader_slot(control)].n_modes)
     at.stamp[0] += 1
     at.stamp[1] += 1
     f, _ = acquire(control)
@@ -117,7 +119,8 @@ def adopt_newest(s, batch, h):
     s.now.clock[0] = 0.0
     motion = s.frame.head[f].motion
     if had and motion == REDUCED:
-        join_places(s, f, before)
+        if not lost:
+            join_places(s, f, before)
     elif had and motion != EXACT:
         _jump(s, f, batch)
     told.fresh, told.id = 1, s.frame.head[f].id

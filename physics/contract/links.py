@@ -5,7 +5,8 @@
 A panel, a slow loop, a picture: each is a link, which knows what it brings and what it takes, and the bodies,
 detectors and holds that this is of. It is compiled and cached alone. Its stages:
 
-    OVERDUE   LATE where a frame is overdue by far, so that the scene's time has to stand still
+    OVERDUE   LATE where a frame is overdue by far, so that the scene's time has to stand still; ASTRAY where
+              it has to since a body's model has lost its shape, until a new frame brings another
     SETTINGS  what an operator has changed comes into force
     FRAME     the newest frame comes into force; the hands know by now where they want to be
     BOOK      after each step: what is added up over steps
@@ -25,7 +26,7 @@ from palpo.physics.numerics.kernels import callback
 OVERDUE, SETTINGS, FRAME, BOOK, TELL = range(5)
 """Stages."""
 
-LATE = 4
+LATE, ASTRAY = 4, 5
 """What OVERDUE returns beside the answers of palpo.physics.contract.stages."""
 
 

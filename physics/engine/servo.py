@@ -22,7 +22,7 @@ from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.physics.compliance.fixed import FIXED, make_fixed
-from palpo.physics.contract.links import BOOK, FRAME, LATE, OVERDUE, SETTINGS, TELL, call_link
+from palpo.physics.contract.links import ASTRAY, BOOK, FRAME, LATE, OVERDUE, SETTINGS, TELL, call_link
 from palpo.physics.contract.stages import DONE, make_hand
 from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.grip import Grip, add_felt, felt_by, lead, make_grip, pose, tell_device
@@ -30,7 +30,17 @@ from palpo.physics.engine.table import Engine
 from palpo.physics.engine.tick import step
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for, handle_like, of_process
 from palpo.physics.exchange.patience import none_in_force, wait
-from palpo.physics.exchange.port import CONTACTS_LOST, FELT_BITS, NOT_FINITE, OK, Port, end_tick, make_port
+from palpo.physics.exchange.port import (
+    CONTACTS_LOST,
+    FELT_BITS,
+    NOT_FINITE,
+    OK,
+    SHAPE_LOST,
+    WAITING,
+    Port,
+    end_tick,
+    make_port,
+)
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import callback, inlined, kernel
 
@@ -123,12 +133,16 @@ def _age(s):
 
 
 @kernel
-def _is_late(s):
-    """Whether any frame is overdue by far; each link counts that its own is."""
-    late = False
+def _stands_still(s):
+    """WAITING if any frame is overdue by far, which each link counts of its own; SHAPE_LOST too if it is."""
+    flags = 0
     for k in range(s.link.shape[0]):
-        late = call_link(s.link[k], OVERDUE, s.link_state[k], s.engine.step[0]) == LATE or late
-    return late
+        code = call_link(s.link[k], OVERDUE, s.link_state[k], s.engine.step[0])
+        if code == ASTRAY:
+            flags |= WAITING | SHAPE_LOST
+        elif code == LATE:
+            flags |= WAITING
+    return flags
 
 
 @kernel
@@ -185,8 +199,9 @@ def feedback(s):
 def tick(s):
     """One tick. Returns OK or NOT_FINITE; forces and moments are on the hands' ports."""
     s.ticks[0].calls += 1
-    if _is_late(s):
-        return wait(s.port, _age(s))
+    flags = _stands_still(s)
+    if flags != 0:
+        return wait(s.port, _age(s), flags)
     if not (_begin(s) and steps(s) == DONE and feedback(s) == DONE):
         return end_tick(s.port, NOT_FINITE, s.port.status[0].age)
     age = _age(s)

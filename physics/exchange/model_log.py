@@ -15,7 +15,7 @@ from palpo.physics.exchange.resident import resident
 
 
 class ModelLog(NamedTuple):
-    """The last n ticks, n a power of two; or none at all."""
+    """The last n ticks, n a power of two."""
 
     tick: NDArray[np.int64]  # (n,) at whose end the state is this
     frame: NDArray[np.int64]  # (n,) id of the frame whose model it is

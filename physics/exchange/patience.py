@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import is_fresh
-from palpo.physics.exchange.port import OK, WAITING, end_tick
+from palpo.physics.exchange.port import OK, end_tick
 from palpo.physics.numerics.kernels import inlined
 
 PATIENCE_PERIODS = 5
@@ -82,7 +82,7 @@ def is_overdue(age, patience, control):
 
 
 @inlined
-def wait(port, age):
-    """End a tick that waits: its flag, and the frame's age [ticks], which goes on; returns the status."""
-    port.status[0].flags = WAITING
+def wait(port, age, flags):
+    """End a tick that waits: its flags, and the frame's age [ticks], which goes on; returns the status."""
+    port.status[0].flags = flags
     return end_tick(port, OK, age)

@@ -30,9 +30,10 @@ FAILED, OK, NOT_FINITE = 0, 1, 2
 """Status code of a tick. FAILED is what a C function that raises returns; it also stands in the port from
 before a tick begins until it ends, so that one that never ends has failed."""
 
-WAITING, SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED = 1, 2, 4, 8, 16
+WAITING, SWEEPS_SPENT, TIME_SPENT, CONTACTS_LOST, SOLVE_DIVERGED, SHAPE_LOST = 1, 2, 4, 8, 16, 32
 """Flags of a tick: the scene waited for a frame; the solver used up its sweeps, or its time; contacts did not
-fit the capacity; the solver's force grew past all measure, or was worse than the one at the start."""
+fit the capacity; the solver's force grew past all measure, or was worse than the one at the start; a soft
+body's model went astray, and the scene waits for another."""
 
 TOUCHES, SLIDES, SUCKS, FELT_BITS = 1, 2, 4, 3
 """What a hand feels, in STATUS's felt, FELT_BITS for each hand, the first one's lowest: what it holds touches

@@ -65,6 +65,20 @@ class InterfaceState(NamedTuple):
     scratch: NDArray[np.float64]  # (6, 3)
 
 
+MOST_ENERGY = 1e3
+"""Energy of motion [J] of the modes of a loop's bodies beyond which their model went astray: no hand can give
+them as much. It is found thousands of ticks before a number is lost."""
+
+
+@kernel
+def is_astray(rate, modes):
+    """Whether so many modes of unit mass move with more than MOST_ENERGY, or at a rate that is no number."""
+    twice = 0.0
+    for k in range(modes):
+        twice += rate[k] * rate[k]
+    return not twice < 2.0 * MOST_ENERGY
+
+
 def make_interface_state(capacity: Capacity) -> InterfaceState:
     """A state at rest."""
     m, n = capacity.modes, capacity.bodies

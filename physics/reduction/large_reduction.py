@@ -68,8 +68,6 @@ class LargeReduction(SoftReduction):
     those of the smooth loads at two others.
     """
 
-    own_ticks = 2  # a step of such a body is dear, and two serve as well as four
-
     def __init__(self, body: SoftBody, shifts: list[float], columns: int) -> None:
         assert body.hierarchy is not None
         self.large, self.systems = body, list[MultigridFactor]()

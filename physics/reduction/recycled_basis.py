@@ -41,6 +41,12 @@ class RecycledBasis:
         self._changed[places] = True
         self.count = max(self.count, int(np.max(places, initial=-1)) + 1)
 
+    def widen(self, more: int) -> None:
+        """Room for so many columns more."""
+        self.whole = np.pad(self.whole, ((0, 0), (0, more)))
+        self._gram = np.pad(self._gram, (0, more))
+        self._changed = np.pad(self._changed, (0, more))
+
     def cut(self, count: int) -> None:
         """Forget the columns from `count` on."""
         self.whole[:, count : self.count] = 0.0

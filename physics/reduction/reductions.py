@@ -22,14 +22,11 @@ from palpo.physics.reduction.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.reduction.soft_reduction import OWN_TICKS, TAIL, SoftReduction
+from palpo.physics.reduction.soft_reduction import TAIL, SoftReduction
 
 
 class Reduction(Protocol):
     """The reduced models of one body."""
-
-    own_ticks: int
-    """Ticks at the end of a period that the full body is to integrate itself."""
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """From the next model on, other step sizes [s], and fewer columns or as many as at first."""
@@ -61,12 +58,7 @@ class Reduction(Protocol):
         ...
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
-        """L6: the full body over the past ticks.
-
-        model: the state of the last frame's model at the end of all but the past's `tail` of them, under the
-        forces that it heard. Without a tail it is where the body is, even if its own steps cost nothing:
-        joints are known to the model alone.
-        """
+        """L6: the full body over the past ticks, to the state of the last frame's model at their end."""
         ...
 
 
@@ -77,7 +69,7 @@ def make_reduction(body: LowBody, shifts: list[float], spanned: list[int], colum
     many columns altogether.
     """
     if isinstance(body, RigidBody):
-        return RigidReduction(body, shifts[0])
+        return RigidReduction(body)
     if isinstance(body, BeamBody):
         return BeamReduction(body, shifts, columns)
     if body.hierarchy is not None:
@@ -86,12 +78,10 @@ def make_reduction(body: LowBody, shifts: list[float], spanned: list[int], colum
 
 
 class RigidReduction:
-    """A rigid body is its own model, and its full steps cost nothing."""
+    """A rigid body is its own model."""
 
-    own_ticks = OWN_TICKS
-
-    def __init__(self, body: RigidBody, h: float) -> None:
-        self.body, self.h = body, h
+    def __init__(self, body: RigidBody) -> None:
+        self.body = body
         none = np.zeros((0, 6))
         self._model = BodyModel(body, np.zeros((0, 0)), None, slice(0, 0), none, none.T)
 
@@ -131,24 +121,21 @@ class RigidReduction:
         return self._model._replace(places=points)
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
-        """Every tick anew, or where the model is."""
-        if past.tail:
-            self.body.integrate(self.h, past.forces, past.local)
-            return
+        """Where the model is."""
         state = self.body.state
         state.x[0], state.q[0] = model.centre[low], model.q[low]
         state.v[0], state.w[0] = model.velocity[low], model.spin[low]
 
 
 class BeamReduction:
-    """A beam has few freedoms: all is made anew for each frame, and the full body makes every step."""
-
-    own_ticks = OWN_TICKS
+    """A beam has few freedoms: all is made anew for each frame."""
 
     def __init__(self, body: BeamBody, shifts: list[float], columns: int) -> None:
         self.body = body
         self.afford(shifts, columns)
         self.columns = np.zeros((body.n_dof, 0))
+        self._tangent = np.zeros((body.n_dof, body.n_dof))
+        """Of the last model."""
         self.factors: list[Factor] = []
         self._model = no_model(body)
 
@@ -177,6 +164,7 @@ class BeamReduction:
         x = np.where(body.turns(local)[:, None] == 1, 0.0, body.positions()[local])
         write_points(page, body, body.damping, x, body.orientations(local))
         v, force, tangent = body.v, body.undamped_force(), body.tangent()
+        self._tangent = tangent
         residual = force - alpha * (body.M @ v) - beta * (tangent @ v)
         solved = [factor.solve(residual) for factor in self.factors[:2]]
         basis = np.column_stack([self.columns, v, *solved])
@@ -198,17 +186,14 @@ class BeamReduction:
         heavy = body.M @ field
         if self._model.modes is not None and not self._model.modes.triangular:
             return heavy
-        return (1.0 + h * alpha) * heavy + h * (beta + h) * (body.tangent() @ field)
+        return (1.0 + h * alpha) * heavy + h * (beta + h) * (self._tangent @ field)
 
     def drawn(self) -> BodyModel:
         """The last model."""
         return self._model
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
-        """Every tick anew, or where the model is."""
-        if past.tail:
-            self.body.integrate(self.shifts[0], past.forces, past.local)
-            return
+        """Where the model is."""
         body = self.body
         moved, rate = self._model.field(model.z, model.rate).T
         body.x[body.free] += moved.reshape(-1, 6)[:, :3]

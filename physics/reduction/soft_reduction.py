@@ -55,10 +55,12 @@ TAIL = 3
 """Columns that every model has anew: the velocity, and the free accelerations at two steps. A field of a
 cavity adds two, what yields to its pressure at these steps."""
 
-OWN_TICKS = 4
-"""Ticks at the end of a period that the full body integrates itself: what the model misses is mostly of high
-frequency, and begins to settle there. It knows no joints, so that bodies which hold on to each other go
-without."""
+MOST = 2
+"""Times the columns asked for that a model may have where so many points bear: with columns for 32 of 50 that
+bear, the force on a cube that is pressed to 40% of its height errs by 4.6%, with all by 0.2%."""
+
+WIDER = 24
+"""Columns by which their room grows."""
 
 TESTED = 4
 """One column in so many is tested in a frame, each in its turn."""
@@ -67,11 +69,10 @@ TESTED = 4
 class SoftReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
 
-    own_ticks = OWN_TICKS
-
     def __init__(self, body: SoftBody, shifts: list[float], spanned: list[int], columns: int) -> None:
         self.body, self.shifts, self.spanned = body, shifts, spanned
-        self.width = 3 * (columns // (3 * len(spanned)))
+        self.asked = self.width = 3 * (columns // (3 * len(spanned)))
+        """Columns at a step that are asked for, and that the next model may have."""
         self.mass: NDArray[np.float64] = np.repeat(body.mass_free, 3)
         self.rest = self._centred()
         self.slow = slow_modes(body, shifts[1])
@@ -117,13 +118,25 @@ class SoftReduction:
             job.result()
         self._renewal, self.factors, self.shifts = {}, [], shifts
         self.body.keep_factors(shifts)
-        self.width = min(3 * (columns // (3 * len(self.spanned))), self.columns.shape[1])
+        self.asked = self.width = 3 * (columns // (3 * len(self.spanned)))
+
+    def _widen(self, points: int) -> None:
+        """Columns of so many points that bear, if that is more than was asked for."""
+        self.width = min(max(self.asked, 3 * points), MOST * self.asked)
+        more = WIDER * -((self.columns.shape[1] - self.width) // WIDER)
+        if more > 0:
+            self.columns = np.pad(self.columns, ((0, 0), (0, more)))
+            self._basis.widen(len(self.spanned) * more)
+            # the last model keeps the room that its basis is in
+            self._rooms = np.zeros((3, self._basis.whole.size))
 
     # ---- L3 to L5
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        free = self.points.choose(near[near < len(self.body.x)], self.width // 3, self._least)
+        near = near[near < len(self.body.x)]
+        self._widen(int(np.count_nonzero(among(near, self.points.bearing, self.body.count))))
+        free = self.points.choose(near, self.width // 3, self._least)
         wanted = self.body.dofs_of(free[: self.width // 3]).reshape(-1).astype(np.int64)
         wanted = wanted[wanted >= 0]
         if not self.factors:
@@ -135,7 +148,7 @@ class SoftReduction:
         self._wanted = wanted
         n_dof = self.body.n_dof
         new = wanted[~among(wanted, self.known, n_dof)]
-        grown = min(self.width, len(self.known) + len(new))
+        grown = max(len(self.known), min(self.width, len(self.known) + len(new)))
         places = np.arange(len(self.known), grown)
         idle = np.flatnonzero(~among(self.known, wanted, n_dof))
         places = np.concatenate([places, idle[: len(new) - len(places)]])
@@ -361,15 +374,14 @@ class SoftReduction:
     # ---- L6
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
-        """The full body set to x = c + R (X + V z), then its own steps over the tail.
+        """The full body set to x = c + R (X + V z).
 
-        Forces on points without a slot, which the model has not heard, act in these steps. Of that state the
-        body keeps what the energy before and the forces' work allow (`energy_law`).
+        Of that state it keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body, (forces, local, heard, tail, work) = self.body, past
-        allowed, before = body.energy() + work, body.x.copy()
+        body, (load, local, work) = self.body, past
+        allowed = body.energy() + work
         nodes = local < len(body.x)
-        self.points.bearing, self.points.load = local[nodes], forces[:, nodes].sum(axis=0)
+        self.points.bearing, self.points.load = local[nodes], load[nodes]
         field = self.model.field(model.z, model.rate)
         moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
         if self.body.rides:
@@ -383,14 +395,4 @@ class SoftReduction:
         else:
             body.x[body.free] = self._base + moved
             body.v = rate.ravel()
-        if tail:
-            last = np.ascontiguousarray(forces[-tail:])
-            last[:, ~heard] += forces[: len(forces) - tail, ~heard].sum(axis=0) / tail
-            if len(self.fields):
-                local, last = self.body.nodal(local, last)
-            body.substeps(self.factors[0], self.shifts[0], last, local.astype(np.int32))
-        missed = np.flatnonzero(nodes & ~heard)
-        unheard = local[nodes][~heard[nodes]]
-        way = body.x[unheard] - before[unheard]
-        allowed += float(np.sum(forces[:, missed].mean(axis=0) * way))
         self.kept = keep_energy(self.body, self.rest, allowed)

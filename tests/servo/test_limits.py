@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.flags import CLAMPED, FADING, NON_FINITE, RATE_LIMITED, STALE
+from palpo.haptics.flags import CLAMPED, DEFORMED, FADING, NON_FINITE, RATE_LIMITED, STALE
 from palpo.haptics.limiter import has_faded, limit_force, make_limit_state, request_fade, stop_reason
 from palpo.haptics.limits import AT_ONCE, Fades, make_limits
 from palpo.haptics.reasons import RUNNING, STOP_NON_FINITE, STOP_REQUESTED, STOP_TICK_FAILED
-from palpo.physics.exchange.port import OK, make_port
+from palpo.physics.exchange.port import OK, SHAPE_LOST, WAITING, make_port
 
 TOUCH_FORCE = 3.3
 ROUNDING = 1e-12
 
 
-def send(state, params, commands, ages=None, codes=None):
+def send(state, params, commands, ages=None, codes=None, told=None):
     """Forces sent (n, 3) and flags (n,) for a sequence of commands."""
     port, out = make_port(), np.zeros(3)
     sent, flags = np.empty((len(commands), 3)), np.empty(len(commands), dtype=int)
@@ -25,6 +25,7 @@ def send(state, params, commands, ages=None, codes=None):
         port.force[:] = command
         port.status["age"][0] = 0 if ages is None else ages[k]
         port.status["code"][0] = OK if codes is None else codes[k]
+        port.status["flags"][0] = 0 if told is None else told[k]
         flags[k] = limit_force(state, params, port, out)
         sent[k] = out
     return sent, flags
@@ -126,3 +127,22 @@ def test_a_limit_that_is_not_positive_is_refused_by_name(key):
             make_limits(1.0, fades=Fades(**{key: 0.0}))
         else:
             make_limits(**({"max_force": 1.0} | {key: 0.0}))
+
+
+def test_after_a_shape_was_lost_the_force_fades_and_comes_back_once_the_hand_has_let_go():
+    """In `fade_out`, however soon a new model answers; not before the command is below `start_force`."""
+    lost, pressed, off = 10, 400, 700
+    params = make_limits(TOUCH_FORCE, fades=Fades(fade_in=0.0, fade_out=0.05, recovery=0.25, start_force=0.5))
+    state = make_limit_state(params)
+    command = np.zeros((pressed + off + 1, 3))
+    command[:pressed, 0], command[pressed:, 0] = 2.0, 0.4
+    told = np.zeros(len(command), int)
+    told[100 : 100 + lost] = WAITING | SHAPE_LOST
+    sent, flags = send(state, params, command, told=told)
+    assert sent[99, 0] == 2.0
+    assert (np.diff(sent[99:150, 0]) < 0.0).all() and not sent[149:pressed].any()
+    assert (flags[100:pressed] & DEFORMED > 0).all() and not (flags[pressed + 1 :] & DEFORMED).any()
+    # the force that was held falls at its rate to what is commanded now
+    assert (np.diff(sent[pressed + 3 : pressed + 249, 0]) > 0.0).all() and sent[-1, 0] == 0.4
+    assert state.counts["shapes_lost"][0] == 1
+    assert stop_reason(state) == RUNNING

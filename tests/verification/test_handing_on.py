@@ -38,7 +38,7 @@ def apart(turn: float, swing: float) -> float:
     assert len(trace["force"]) == PERIODS * lock.ratio + 1 and not lock.high.engine.contacts.count[0]["found"]
     assert isinstance(low, Krylov) and low._followed and low.present > low.tick
     handed = places(low)
-    low._made_again(low.present, low.present)
+    low._made_again(low.present)
     again = places(low)
     lock.close()
     return max(float(np.abs(a - b).max()) for a, b in zip(handed, again, strict=True))
@@ -88,7 +88,7 @@ def test_where_air_holds_bodies_no_tick_is_made_again_however_late_a_frame_is(la
     """Nothing would answer to its forces: a frame that comes after hundreds of ticks in which the scene stood
     still ended a run with numbers that are none."""
     again = []
-    monkeypatch.setattr(Krylov, "_made_again", lambda low, start, until: again.append((start, until)))
+    monkeypatch.setattr(Krylov, "_made_again", lambda low, until: again.append(until))
     with SceneDrive("mixed-cup", ("rates.low_hz=100",), durations=(0.5, late)) as run:
         run.go(scene_path(run.spec)[:900])
         waited = run.lock.tick - run.lock.made

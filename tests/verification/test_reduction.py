@@ -87,9 +87,8 @@ def test_modes_are_orthonormal_in_the_system_and_what_of_the_tangent_is_negative
 
 
 @pytest.mark.parametrize("low_hz", [50, 10])
-def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz, monkeypatch):
-    """x = c + R (X + V z) at every slot, but for rounding; the full body makes no step of its own here."""
-    monkeypatch.setattr("palpo.physics.reduction.soft_reduction.SoftReduction.own_ticks", 0)
+def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz):
+    """x = c + R (X + V z) at every slot, but for rounding."""
     run = free_box(*LIMP, f"rates.low_hz={low_hz}")
     start = run.high.port.position.copy()
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))

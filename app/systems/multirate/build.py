@@ -23,12 +23,22 @@ from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_
 from palpo.physics.compliance.hold import Hold, make_hold
 from palpo.physics.engine.grip import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.reduction.soft_reduction import MOST
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, ToolPoints
 from palpo.physics.systems.multirate.shut_air import ShutAir
+
+MODES = 384
+"""Most modes of all bodies of a slow loop: what a tick and the memory can bear."""
+
+
+def _modes(spec: SceneSpec, members: Sequence[Member]) -> int:
+    """Room for the modes of these bodies: of each soft one for columns of all points that bear."""
+    soft = sum(not isinstance(member.body, chain_body.ChainBody) for member in members)
+    return min(MODES, max(192, soft * (MOST * spec.interface.max_columns + 32)))
 
 
 def _tool_points(parts: Sequence[BodyPart], first: Sequence[int], n_points: int) -> ToolPoints:
@@ -222,7 +232,7 @@ def build_scene(spec: SceneSpec) -> Scene:
         capacity=Capacity(
             slots=512,
             near=96,
-            modes=192,
+            modes=_modes(spec, members),
             pairs=8192,
             contacts=spec.contact.max_contacts,
             points=n_points,

@@ -53,7 +53,8 @@ LOG_TICKS = 2048
 """Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
 
 MODEL_TICKS = 256
-"""Ticks of the models' states: a scene whose low loop takes them waits for its frames long before."""
+"""Ticks of the models' states. A low loop reads one of the last READY_SHARE of its step, or makes the ticks
+since its last frame again."""
 
 LOG_POINTS = 256
 """Low-rate points under load in one tick."""
@@ -185,18 +186,13 @@ def _tool_state(scene: Scene, loops: Sequence[Loop], modes: int, moving: bool = 
 def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops: Sequence[Loop]) -> Link:
     """What a low loop exchanges with the servo; its own bodies are no news to it, others' are."""
     modes = scene.capacity.modes if len(loops) > 1 else 0
-    models = make_model_log(MODEL_TICKS if _takes_states(scene) else 0, loop.capacity)
+    models = make_model_log(MODEL_TICKS, loop.capacity)
     state = _tool_state(scene, loops, modes, moving=True)
     return Link(
         modal.frame, modal.control, modal.log, models, state, make_control(),
         np.array([body], np.int64), built.batches[body], modal.now, none_in_force(loop.ratio),
         np.zeros(1, np.int64), np.zeros(2, np.int64),
     )  # fmt: skip
-
-
-def _takes_states(scene: Scene) -> bool:
-    """Whether the low loop begins from the servo's own states: where air holds bodies together."""
-    return scene.air is not None
 
 
 def _tools(scene: Scene, room: int, port: Port) -> list[Placed]:

@@ -15,17 +15,18 @@ and what each low loop and the picture read is published by `publish_state`.
 
 from collections.abc import Sequence
 
-from palpo.physics.contract.links import BOOK, FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.links import ASTRAY, BOOK, FRAME, LATE, OVERDUE, TELL, link
 from palpo.physics.contract.stages import DONE, NOT_FINITE
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.frames import adopt, log_forces
 from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.exchange.atomics import store_release
-from palpo.physics.exchange.buffer import reader_slot
+from palpo.physics.exchange.buffer import is_fresh, reader_slot
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.patience import come_into_force, waits
 from palpo.physics.numerics.kernels import kernel
+from palpo.physics.reduction.interface_model import is_astray
 from palpo.physics.systems.multirate.assembly import LOG_POINTS, LOG_TICKS, ServoSide, make_side
 from palpo.physics.systems.multirate.high_state import TAKEN_CALL, TAKEN_ID
 from palpo.physics.systems.multirate.scene import Loop, Scene
@@ -34,13 +35,18 @@ from palpo.physics.systems.multirate.state_report import held_of, link_of, log_m
 
 
 @kernel
-def _is_late(s):
-    """Whether a low loop's frame is overdue by far; each counts its own wait."""
-    late = False
+def _overdue(s):
+    """LATE if a low loop's frame is overdue by far, ASTRAY if its model went so; each counts its own wait."""
+    code = DONE
     for j in range(s.links.shape[0]):
         one = link_of(s, j)
-        late = waits(one.in_force[one.loop[0]], s.ticks[0].done, one.frame_control) or late
-    return late
+        in_force, modes = one.in_force[one.loop[0]], one.frame.head[reader_slot(one.frame_control)].n_modes
+        if is_astray(one.interface.rate, modes) and not is_fresh(one.frame_control):
+            in_force.waited += 1
+            code = ASTRAY
+        elif waits(in_force, s.ticks[0].done, one.frame_control) and code == DONE:
+            code = LATE
+    return code
 
 
 @kernel
@@ -105,7 +111,7 @@ def tell(s):
 def multirate_link(stage, s, h):
     """The stages of palpo.physics.contract.links."""
     if stage == OVERDUE:
-        return LATE if _is_late(s) else DONE
+        return _overdue(s)
     if stage == FRAME:
         return take_frames(s)
     if stage == BOOK:

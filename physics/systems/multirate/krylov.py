@@ -1,13 +1,11 @@
 """The reduced interface: low steps when the servo gets a small model of the soft bodies (EQUATIONS.md, 1).
 
-The full bodies follow the forces that the servo recorded, so that action equals reaction over every period:
-the low loop replays them on its own copy of the model that the servo had, and sets the full bodies to it.
-Then it hands down their next Galerkin model, on the columns that L5 computes anyway, brought to the present
-by another replay.
-
-Where air holds bodies together no tick is made again: nothing would answer to its forces. There the servo
-tells the state that its model has at each tick. The full bodies are set to that, and the next model begins
-where the servo is (palpo.physics.reduction.handing_on).
+The full bodies are where the servo has brought its model of them: it tells that model's state at each tick,
+so that action equals reaction over every period. Then the low loop hands down their next Galerkin model, on
+the columns that L5 computes anyway, which begins where the servo is (palpo.physics.reduction.handing_on). No
+tick is made again: nothing would answer to its forces, under which a squeezed block topples. Only where a
+state is not known any more, since a step took too long, are the recorded forces replayed on a copy of the
+model.
 """
 
 from collections.abc import Sequence
@@ -15,7 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.topology import LOW
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
@@ -24,7 +21,13 @@ from palpo.physics.exchange.ring import ring_release
 from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.body_model import BodyModel
 from palpo.physics.reduction.handing_on import hand_on, sweep_fields
-from palpo.physics.reduction.interface_model import InterfaceState, adopt, make_interface_state, store
+from palpo.physics.reduction.interface_model import (
+    InterfaceState,
+    adopt,
+    is_astray,
+    make_interface_state,
+    store,
+)
 from palpo.physics.reduction.past import Past
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.reductions import make_reduction
@@ -89,14 +92,11 @@ class Krylov(LowRate):
             )
             for member in self.members
         ]
-        own = min((reduction.own_ticks for reduction in self.reductions), default=0)
         if scene.air is not None:
             self.least_patience, self.patience_periods = AIR_PATIENCE
             # a late step is followed at once: a lower rate would make all frames later; and with a quarter of
             # the columns a cup is not lifted
             self.slowest_hz, self.spares = np.inf, ()
-        # joints are known to the model alone
-        self._tail = 0 if _hold_on_to_each_other(scene) else own
         self.chosen, self.near = np.zeros(0, np.int32), 0
         self._published = -1
         """Slot of the frame that `state` belongs to; it is not written before the next."""
@@ -104,6 +104,8 @@ class Krylov(LowRate):
         """The state that frame was made with, at `tick`."""
         self._then, self._now = (make_interface_state(self.loop.capacity) for _ in range(2))
         """The servo's states at the tick that the full bodies are brought to, and at a later one."""
+        self._astray = False
+        """Whether the last model went astray, so that nothing follows it."""
         self._followed, self._worked = 0, np.zeros(len(self.members))
         """Id of the frame whose model the former is of, 0 where that is not known; the work by then [J]."""
         self._last: list[BodyModel] = []
@@ -174,61 +176,55 @@ class Krylov(LowRate):
             self.hand_over(f, (self.present - self.tick) * self.dt)
 
     def _follow(self, until: int) -> None:
-        """The full bodies up to `until`: the model but for the last ticks, which they make themselves."""
+        """The full bodies up to `until`, to where the servo has the model."""
         self._followed = 0
         if until > self.tick:
-            start = max(self.tick, until - self._tail)
-            if self._read(until, self.frame_id, self._then):
+            ended = self._then
+            if self._read(until, self.frame_id, ended):
                 self._followed = self.frame_id
-            if self._followed and self._read(start, self._followed, self._now):
-                ended = self._now
                 self._work[:] = self._work_by(until) - self._worked
             else:
-                ended = self._made_again(start, until)
+                ended = self._made_again(until)
             self._worked = self._work_by(until)
-            self._require_numbers(ended)
+            self._astray = self._is_astray(ended, self._published)
             points, forces = self.drain(until)
-            # whatever moved the servo's own model is in its state
-            heard = (self.link.frame.slot_of[self._published, points] >= 0) | (self._followed > 0)
             for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
-                work = float(self._work[low])
-                reduction.follow(ended, low, Past(forces[:, own], local, heard[own], until - start, work))
+                if self._astray:
+                    # it stays where it was when the model began, at rest, until the hand has let go
+                    member.body.v = np.zeros_like(member.body.v)
+                else:
+                    past = Past(forces[:, own].sum(axis=0), local, float(self._work[low]))
+                    reduction.follow(ended, low, past)
             self.loaded = points.astype(np.intp)
         if self.invalid():
             raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
         self.tick = until
 
-    def _made_again(self, start: int, until: int) -> InterfaceState:
-        """The last frame's model at `start`, by its own ticks; their work up to `until` is booked."""
+    def _made_again(self, until: int) -> InterfaceState:
+        """The last frame's model at `until`, by its own ticks, whose work is booked."""
         if self._at_base:
             for now, then in zip(self.state, self._at_base, strict=True):
                 now[:] = then
         self._work[:] = 0.0
-        self._replay(self._published, self.tick, start)
-        ended = InterfaceState(*(part.copy() for part in self.state))
-        # the last ticks too, for their work
-        self._replay(self._published, start, until)
-        return ended
+        self._replay(self._published, self.tick, until)
+        return InterfaceState(*(part.copy() for part in self.state))
 
-    def _require_numbers(self, state: InterfaceState) -> None:
-        """FloatingPointError where a state that a full body is to be set to is none."""
-        if not all(np.isfinite(part).all() for part in (state.z, state.rate, state.centre, state.q)):
-            raise FloatingPointError("the state of the soft bodies' model is no longer finite")
+    def _is_astray(self, state: InterfaceState, f: int) -> bool:
+        """Whether slot f's model, in that state, moves as no body can."""
+        return bool(is_astray(state.rate, int(self.link.frame.head["n_modes"][f])))
 
     def _work_by(self, tick: int) -> NDArray[np.float64]:
-        """What forces have done to each body [J] in so many ticks, 0 where nobody counts it."""
+        """What forces have done to each body [J] in so many ticks."""
         log = self.link.models
-        if not len(log.tick):
-            return np.zeros(len(self.members))
         return log.work[(tick - 1) & (len(log.tick) - 1)].copy()
 
     def _read(self, tick: int, frame: int, out: InterfaceState) -> bool:
         """The servo's state after so many ticks, where it is known and of that frame's model."""
         log = self.link.models
         row = (tick - 1) & (len(log.tick) - 1)
-        if not len(log.tick) or frame == 0 or log.tick[row] != tick - 1 or log.frame[row] != frame:
+        if frame == 0 or log.tick[row] != tick - 1 or log.frame[row] != frame:
             return False
         out.z[:], out.rate[:] = log.z[row], log.rate[row]
         out.centre[:], out.q[:] = log.centre[row], log.q[row]
@@ -269,13 +265,12 @@ class Krylov(LowRate):
         return int(np.count_nonzero(state.contact_status[k, : state.n_contacts[k]] != OPEN))
 
     def adopted(self) -> bool:
-        """Where air holds bodies together, whether a tick has ended on the last frame, too.
+        """Whether the servo has ended a tick on the last frame.
 
         A step that began within that tick would find no state of its model, and make ticks again after all.
         """
-        taken = super().adopted()
-        if self.scene.air is None or not taken:
-            return taken
+        if not super().adopted():
+            return False
         log, done = self.link.models, self.complete()
         return done == 0 or int(log.frame[(done - 1) & (len(log.tick) - 1)]) == self.frame_id
 
@@ -313,12 +308,15 @@ class Krylov(LowRate):
         self._released = self.tick
         # ticks still being written are not in the log: its ring says how many are complete
         self.present = self.complete() if present is None else present
-        self._published = f
+        before, self._published = self._published, f
         adopt(self.frame, f, self.model)
         self._led.count[0] = -1
         self._at_base = tuple(part.copy() for part in self.state)
         if self.present > self.tick:
-            if self._followed and self._read(self.present, self._followed, self._now):
+            handed = self._followed > 0 and self._read(self.present, self._followed, self._now)
+            if self._astray or (handed and self._is_astray(self._now, before)):
+                pass  # the new one begins at rest
+            elif handed:
                 for low, (last, source) in enumerate(zip(self._last, self.reductions, strict=True)):
                     hand_on(last, source, low, self._then, self._now, self.state)
                 sweep_fields(self.link.frame, f, InterfaceState(*self._at_base), self.state)
@@ -328,12 +326,3 @@ class Krylov(LowRate):
         if self.read_at >= 0:
             # the first frame is made before there are ticks to count
             self._takes = max((self.present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
-
-
-def _hold_on_to_each_other(scene: Scene) -> bool:
-    """Whether a joint, or air, has bodies with a low loop on both sides."""
-    if scene.air is not None:
-        return True
-    points = scene.attachments.points[:, :, 0]
-    roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
-    return bool(((points >= 0) & (roles == LOW)).all(axis=1).any())

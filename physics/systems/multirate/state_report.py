@@ -81,8 +81,6 @@ def link_of(s, j):
 def log_model(link, tick, h):
     """The reduced model of a loop's bodies at the end of a tick, and what forces have done to them."""
     log, state, frame = link.models, link.interface, link.frame
-    if log.tick.shape[0] == 0:
-        return
     f, row = reader_slot(link.frame_control), tick & (log.tick.shape[0] - 1)
     add_work(frame, f, state, h, log.total)
     log.tick[row], log.frame[row] = tick, frame.head[f].id
