@@ -4,7 +4,7 @@ Each mutant is one random change in a kernel of physics/ or haptics/: a comparis
 returned value, or a statement left out. It is made in a copy of the tree, where the test files nearest to the
 changed one by imports run until one fails. What survives is printed as a difference: a law is missing, or the
 change changes nothing. One that ends at the time limit counts as neither: it hangs, or the machine is slow.
-The same seed gives the same mutants.
+The same seed gives the same mutants: --skip goes on with a campaign that was ended.
 """
 
 import argparse
@@ -142,6 +142,7 @@ def main() -> None:
     )
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--skip", type=int, default=0, help="so many at first were run already")
     parser.add_argument("--only", nargs="*", default=MUTATED, help="files or folders to mutate")
     parser.add_argument("--tests", type=int, default=4, help="test files tried for a mutant")
     parser.add_argument("--seconds", type=float, default=600.0, help="limit of each")
@@ -149,19 +150,20 @@ def main() -> None:
     places = [ROOT / name for name in options.only]
     files = [f for place in places for f in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
     found = [(file, *change) for file in files for change in mutants(file)]
-    drawn = random.Random(options.seed).sample(found, min(options.count, len(found)))
+    drawn = random.Random(options.seed).sample(found, min(options.count, len(found)))[options.skip :]
     killed = late = 0
     with tempfile.TemporaryDirectory(prefix="palpo-mutants-") as room:
         copy = Path(room)
         skip = shutil.ignore_patterns("__pycache__")
-        for name in (*ROOMS, "tests"):
+        for name in (*ROOMS, "tests", "docs", "scripts", "packaging"):
             shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=skip)
         for name in ROOMS:
             if name != "palpo" and not (copy / "palpo" / name).exists():
                 (copy / "palpo" / name).symlink_to(f"../{name}")
-        for name in ("pyproject.toml", "setup.py", "EQUATIONS.md"):
-            shutil.copy(ROOT / name, copy)
-        for number, (file, node, change) in enumerate(drawn):
+        for file in filter(Path.is_file, ROOT.glob("[!.]*.*")):
+            shutil.copy(file, copy)
+        shutil.copy(ROOT / "Makefile", copy)
+        for number, (file, node, change) in enumerate(drawn, options.skip):
             text, place = file.read_text("utf-8"), file.relative_to(ROOT)
             other = mutated(text, node, change)
             (copy / place).write_text(other, "utf-8")

@@ -65,6 +65,34 @@ def test_the_nearest_contact_with_a_closed_mesh_is_its_exact_signed_distance(nam
             assert contacts.count[0]["found"] == 1
 
 
+@pytest.mark.parametrize("depth", [1e-4, 1e-6, 1e-8])
+def test_a_point_that_is_hardly_inside_a_closed_mesh_is_inside(depth):
+    """Over a face, an edge and a corner of a box: near zero a share of the distance tells nothing."""
+    mesh = CLOSED["box"]
+    topology, _ = join_shapes([ball(0.0), surface(mesh)])
+    pairs = everything(topology)
+    for place in ((0.004, 0.02, 0.003), (0.004, 0.02, 0.025), (0.03, 0.02, 0.025)):
+        on = np.array(place)
+        within = on - depth * (np.abs(on) == np.abs(mesh.vertices).max(axis=0)) * np.sign(on)
+        contacts = contacts_of(topology, pairs, np.vstack([within, mesh.vertices]))
+        gap = found(contacts, "gap").min() + SKIN
+        assert gap == pytest.approx(-depth, rel=1e-3, abs=1e-15), place
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_pair_that_was_looked_at_rests_until_the_odometer_has_used_up_its_gap(seed):
+    """Of edges as of points: exactly by its gap later, or a pair would be looked at in every tick."""
+    topology, x, _ = moving_scene(np.random.default_rng(seed))
+    pairs, odometer = everything(topology), 0.7
+    work = make_proximity_work(len(pairs.kind))
+    group_pairs(topology, pairs, len(pairs.kind), work)
+    find_contacts(topology, pairs, x, odometer, 1e-3, SKIN, np.full((2, 2), 0.3), work, make_contacts(512))
+    thick = topology.body_radius[0] + topology.body_radius[1] + SKIN
+    gaps = distances(topology, pairs, x) - thick
+    assert (gaps > 1e-3).any() and len(set(pairs.kind)) == 2
+    np.testing.assert_allclose(work.due[gaps > 1e-3], odometer + gaps[gaps > 1e-3], rtol=0, atol=1e-12)
+
+
 PLATE = block((0.1, 0.02, 0.1), (7, 1, 7)).surface().compact()
 
 
