@@ -15,7 +15,7 @@ from palpo.app.report.outcome import distribution
 from palpo.app.systems.multirate.build import build_scene
 from palpo.benchmarks.mujoco_block import MujocoBlock, mujoco
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside, within
-from palpo.config.load import parse_scene
+from palpo.config.load import load_scene, parse_scene
 from palpo.physics.engine.servo import run_ticks
 from palpo.physics.exchange.port import OK
 from palpo.physics.systems.multirate.literal import Paper
@@ -27,6 +27,7 @@ title = "Ball pressed into a block"
 [[bodies]]
 name = "block"
 kind = "tets"
+elements = "tet4"
 geometry = { kind = "block", size = [0.045, 0.03, 0.045], divisions = [18, 1, 18], grading = [1, 0.4, 1] }
 placement = { position = [0, "-15 mm", 0] }
 material = { name = "soft-tissue", youngs_modulus = "15 kPa" }
@@ -58,6 +59,9 @@ DEPTH = 0.007
 PRESS, SETTLE = 20, 20
 """Slow steps of pressing, and of rest before timing."""
 
+IN_PROBE = 0.012
+"""That of the probe's, which begins 5 mm above the block."""
+
 TAKES = 0.3
 """Slow periods after which a step's frame appears while the ball is dragged, about what it takes in threads:
 candidates must last so long."""
@@ -71,9 +75,34 @@ def low_step(steps: int = 60) -> Figures:
     kinds = {kind: _kind(kind, steps) for kind in ("paper", "krylov")}
     paper, ours = (kinds[kind]["step ms"]["p50"] for kind in ("paper", "krylov"))
     figures = kinds | {"krylov, step p50 ms": beside(ours, paper, "paper")}
+    figures |= {"tet4-patch on the probe, step p50 CPU ms": beside(*_in_turns(steps), "tet4")}
     if mujoco is not None:
         figures |= _dragged(steps)
     return figures | {"bare loop us": bare_loop_us()}
+
+
+def _in_turns(steps: int) -> tuple[float, float]:
+    """A slow step of the shipped probe, pressed and dragged, of tetrahedra that share their change of volume
+    and of plain ones by turns: medians of the processor's time [ms]."""
+    names = ("tet4-patch", "tet4")
+    scenes = [load_scene("probe", (f'bodies.block.elements="{name}"',)) for name in names]
+    runs = [LockStep(build_scene(scene), "krylov", durations=(TAKES,)) for scene in scenes]
+    took = np.zeros((2, steps))
+    try:
+        for step in range(-PRESS - SETTLE, steps):
+            for k, run in enumerate(runs):
+                down = IN_PROBE * min(1.0, (step + PRESS + SETTLE + 1) / PRESS)
+                aside = DRAG * np.sin(2.0 * np.pi * max(0, step) / STROKE)
+                run.high.port.position[:] = scenes[k].device.path[0][1:]
+                run.high.port.position[:2] += aside, -down
+                whole, apart = _timed(run, time.process_time)
+                if step >= 0:
+                    took[k, step] = whole - apart
+    finally:
+        for run in runs:
+            run.close()
+    ours, plain = 1e3 * np.median(took, axis=1)
+    return float(ours), float(plain)
 
 
 def _dragged(steps: int) -> Figures:

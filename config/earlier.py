@@ -16,8 +16,9 @@ _STUCK = ("cups", "partner")
 _PARTNERS = {"static": "mesh", "soft": "tets"}
 """What kinds of partner are called today."""
 
-DEFAULTS = 2
-"""What keys left out mean today, by number; a recording tells its own. 1: all cups are of tetrahedra."""
+DEFAULTS = 3
+"""What keys left out mean today, by number; a recording tells its own. 1: all cups are of tetrahedra. 2: soft
+bodies at two rates are of plain ones."""
 
 
 def as_today(tables: dict[str, Any]) -> dict[str, Any]:
@@ -38,12 +39,14 @@ def as_today(tables: dict[str, Any]) -> dict[str, Any]:
 def left_out(tables: Mapping[str, Any], defaults: int) -> list[str]:
     """The overrides that give today's tables the meaning they had under these DEFAULTS."""
     bodies = tables.get("bodies")
-    if defaults >= 2 or not isinstance(bodies, list):
+    if defaults >= DEFAULTS or not isinstance(bodies, list):
         return []
+    kinds = [body.get("kind") if isinstance(body, dict) else None for body in bodies]
+    then, which = ("tetrahedra", "cup") if "cup" in kinds else ("tet4", "tets")
     return [
-        f'bodies.{i}.elements="tetrahedra"'
-        for i, body in enumerate(bodies)
-        if isinstance(body, dict) and body.get("kind") == "cup" and "elements" not in body
+        f'bodies.{i}.elements="{then}"'
+        for i, kind in enumerate(kinds)
+        if kind == which and "elements" not in bodies[i] and (defaults < 2 or which == "tets")
     ]
 
 

@@ -83,6 +83,7 @@ description = "The flexible needle on a liver's own mesh."
 [[bodies]]
 name = "organ"
 kind = "tets"
+elements = "tet4"
 geometry = {{ kind = "file", path = "{mesh_file.resolve()}", scale = {scale!r} }}
 placement = {{ position = [{x!r}, {y!r}, {z!r}] }}
 material = "liver"

@@ -83,9 +83,10 @@ class TetBodySpec(_Body):
     material: MaterialSpec = Field(description='A name such as `"liver"`, or a table.')
     elements: SoftElements = Field(
         "auto",
-        description="What it is made of: `tet4`, linear tetrahedra, too stiff where Poisson's ratio is high; "
-        "`tet4-patch`, the same with a change of volume that some five of them share; `tet10`, with a node "
-        "in each edge, which bend; `hex8`, hexahedra that bend, of blocks, cups and files.",
+        description="What it is made of. `tet4`: linear tetrahedra, too stiff where Poisson's ratio is high. "
+        "`tet4-patch`: the same, some five of which share their change of volume. `tet10`: with a node in "
+        "each edge, which bend. `hex8`: hexahedra that bend, of blocks, cups and files. `auto`: hexahedra of "
+        "a file that has them, else `tet4-patch` from a ratio of 0.4 on, `tet4` below or under multigrid.",
     )
     mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
     solver: Literal["auto", "direct", "multigrid"] = Field(

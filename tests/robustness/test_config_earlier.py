@@ -57,6 +57,16 @@ def test_what_a_recording_s_scene_leaves_out_means_what_it_meant_then(form, defa
     assert recorded_scene(told).cups[0].elements == elements
 
 
+@pytest.mark.parametrize(
+    ("defaults", "elements"), [({}, "tet4"), ({"defaults": 2}, "tet4"), ({"defaults": DEFAULTS}, "auto")]
+)
+def test_a_soft_body_of_a_recording_is_of_what_it_was_of_then(defaults, elements):
+    today = load_scene("probe")
+    text = today.origin.text.replace('elements = "tet4"', "")
+    told = {"path": str(today.origin.path), "text": text, "overrides": (), **defaults}
+    assert recorded_scene(told).bodies[0].elements == elements
+
+
 EARLIER_KEYS = [
     ("hapco-16", "mobile.placement.position=[0, 1, 0]", "bodies.punch.placement.position=[0, 1, 0]"),
     ("hapco-16", "fixed.material.youngs_modulus=3000", "bodies.tissue.material.youngs_modulus=3000"),

@@ -62,6 +62,20 @@ def test_a_mesh_is_cut_as_told_and_held_at_the_same_place(name):
     assert np.array_equal(body.fixed, low)
 
 
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        (("bodies.block.material.poisson_ratio=0.39",), "tet4"),
+        (("bodies.block.material.poisson_ratio=0.4",), "tet4-patch"),
+        (("bodies.block.material.poisson_ratio=0.4", "bodies.block.solver='multigrid'"), "tet4"),
+    ],
+)
+def test_what_a_body_is_made_of_where_nothing_is_said(overrides, name):
+    body = small_scene(BALL_ON_BLOCK, *overrides).members[0].body
+    told = small_scene(BALL_ON_BLOCK, *overrides, f'bodies.block.elements="{name}"').members[0].body
+    assert type(body._elements) is type(told._elements) is ELEMENTS[name].moving
+
+
 @pytest.mark.parametrize(("kind", "fitting"), [("tetra", "tet4-patch"), ("hexahedron", "hex8")])
 def test_files_bring_tetrahedra_or_hexahedra_and_say_so(kind, fitting, tmp_path):
     mesh = (block if kind == "tetra" else hex_block)((0.06, 0.02, 0.06), (2, 1, 2))

@@ -88,12 +88,12 @@ class Multirate(System):
     def rehearse(self) -> None:
         """Three slow periods; the bodies by themselves first, while another process compiles their kinds."""
         from palpo.app.systems.multirate.build import build_scene
-        from palpo.app.systems.multirate.rehearsal import REHEARSED, rehearse, rehearse_air
+        from palpo.app.systems.multirate.rehearsal import REHEARSED, SHARED, rehearse, rehearse_air
         from palpo.config.load import load_scene
         from palpo.physics.bodies.soft import SoftBody
         from palpo.physics.reduction.reductions import make_reduction
 
-        scene = build_scene(load_scene(REHEARSED))
+        scene = build_scene(load_scene(REHEARSED, (SHARED,)))
         dt, low_dt = scene.numbers.dt, scene.numbers.low_dt
         with ThreadPoolExecutor(1) as pool:
             for member in scene.members:
@@ -102,7 +102,7 @@ class Multirate(System):
                     slots = np.zeros(1, np.int32)
                     member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
 
-        rehearse()
+        rehearse(REHEARSED, (SHARED,))
         rehearse_air()
         super().rehearse()
 

@@ -7,6 +7,8 @@ from palpo.config.load import load_scene
 from palpo.physics.systems.multirate.lock_step import LockStep
 
 REHEARSED = "wire"
+SHARED = 'bodies.cylinder.elements="tet4-patch"'
+"""Elements of it that call all that plain ones do, and more."""
 AIR_REHEARSED = (
     "mixed-cup",
     ("bodies.cylinder.placement.position=[0, 0.0211, 0]", "air.sealing=0.001"),
