@@ -19,6 +19,7 @@ kind = "plane"
 [[bodies]]
 name = "cube"
 kind = "tets"
+elements = "tet4"
 geometry = {{ kind = "block", size = [0.02, 0.02, 0.02], divisions = [4, 4, 4] }}
 placement = {{ position = [0, 0.0105, 0] }}
 material = {{ youngs_modulus = 20e3, poisson_ratio = 0.45, density = 1000, alpha = 0.0, beta = 0.002 }}
