@@ -207,7 +207,7 @@ def test_devices_say_which_can_be_used_now_and_why_the_others_cannot(monkeypatch
     said = [line for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
     lines = {line.split()[0]: line for line in said}
     assert " yes " in lines["mock"] and " yes " in lines["replay:FILE"] and " yes " in lines["mouse"]
-    assert " no " in lines["touch"] and "install OpenHaptics" in lines["touch"]
+    assert " no " in lines["touch:NAME"] and "install OpenHaptics" in lines["touch:NAME"]
 
 
 def test_the_doctor_itself_answers_every_question_in_one_line(monkeypatch, tmp_path: Path):

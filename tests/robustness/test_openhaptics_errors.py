@@ -269,7 +269,7 @@ def test_a_calibration_that_only_needs_an_update_is_updated(stand_in, style):
 
 
 def test_a_device_is_opened_once(stand_in):
-    with OpenHapticsDevice(), pytest.raises(HapticsError, match="in use already"):
+    with OpenHapticsDevice(), pytest.raises(HapticsError, match="leads a hand already"):
         OpenHapticsDevice()
 
 

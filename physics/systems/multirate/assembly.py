@@ -50,11 +50,8 @@ TOOL = 0
 """The first tool's number among the engine's bodies."""
 
 LOG_TICKS = 2048
-"""Ticks of force history: two seconds, far more than a low loop may lag before the watchdog fades."""
-
-MODEL_TICKS = 256
-"""Ticks of the models' states. A low loop reads one of the last READY_SHARE of its step, or makes the ticks
-since its last frame again."""
+"""Ticks of the history of forces and of the models' states: two seconds, far more than a low loop may lag
+before the watchdog fades. So what a loop reads is never overwritten, and a recorded run reads the same."""
 
 LOG_POINTS = 256
 """Low-rate points under load in one tick."""
@@ -186,7 +183,7 @@ def _tool_state(scene: Scene, loops: Sequence[Loop], modes: int, moving: bool = 
 def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops: Sequence[Loop]) -> Link:
     """What a low loop exchanges with the servo; its own bodies are no news to it, others' are."""
     modes = scene.capacity.modes if len(loops) > 1 else 0
-    models = make_model_log(MODEL_TICKS, loop.capacity)
+    models = make_model_log(LOG_TICKS, loop.capacity)
     state = _tool_state(scene, loops, modes, moving=True)
     return Link(
         modal.frame, modal.control, modal.log, models, state, make_control(),
