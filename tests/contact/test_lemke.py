@@ -82,10 +82,10 @@ def test_lemke_s_answer_obeys_signorini_and_the_polygon_on_every_stored_problem(
 def test_a_larger_count_of_facets_comes_nearer_to_the_smooth_cone():
     problem = stored("soft_on_soft.npz")
     right = find_solver("gauss-seidel").solve(problem, Stop(1e-10)).r
-    errors = [np.linalg.norm(solve(problem, Stop(), facets=h).r - right) for h in (4, 8, 16, 32)]
+    errors = [np.linalg.norm(solve(problem, Stop(), facets=h).r - right) for h in (4, 8, 16)]
     assert all(finer < 0.75 * coarser for coarser, finer in pairwise(errors))
-    # the force's own order, one, over three halvings, as a bound
-    assert errors[-1] < errors[0] / 8
+    # the force's own order, one, over two halvings, as a bound
+    assert errors[-1] < errors[0] / 4
 
 
 def test_pivots_are_counted_against_the_cap_and_the_clock():
