@@ -183,7 +183,7 @@ def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str
         )
     if servo["limits"]["shapes_lost"]:
         found.append(
-            f"A soft body was deformed too far {servo['limits']['shapes_lost']} times. "
+            f"A soft body was deformed too far (times: {servo['limits']['shapes_lost']}). "
             "The force faded until the hand had let go."
         )
     if rig.waited:

@@ -31,7 +31,7 @@ from palpo.haptics.device import DEVICE_GONE, DEVICE_OK
 from palpo.haptics.drivers import compile_servo, servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.polled import PolledThread
-from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
+from palpo.haptics.reasons import REASONS, RUNNING, STOP_DEVICE_LOST
 from palpo.haptics.servo import Servo, poll_device
 from palpo.haptics.silence import Silence
 
@@ -95,7 +95,7 @@ class TouchCompanion(PolledThread):
 
     def __init__(self, servo: Servo, device: OpenHapticsDevice, tell: Callable[[str], object] = str) -> None:
         """tell: hears why the device gives no force now, and an empty text once it does."""
-        self._guardian = Guardian(device.name)
+        self._guardian, self._library = Guardian(device.name), device.library
         self._touch = tick_of(servo, device, self._guardian)
         reports = Reports(self._touch, device, tell)
         super().__init__(
@@ -108,9 +108,10 @@ class TouchCompanion(PolledThread):
         self._guardian.watch()
 
     def leave(self) -> None:
-        """The run has ended in order."""
-        self._touch.heart[0] = RESTS
-        self._guardian.dismiss()
+        """The run has ended; where libHD stands still in a call, the guardian is left to take the force."""
+        if finished_reason(self.servo) != RUNNING and not self._library.hangs:
+            self._touch.heart[0] = RESTS
+            self._guardian.dismiss()
 
 
 class TouchThread:
@@ -262,6 +263,7 @@ class TouchThread:
         for led in self.servo.led if silent else ():
             if led.polled[0] == touch_read.address:
                 poll_device(led, 0, 0, 0)  # libHD may not return, and this thread must
+                led.device.health[0] = DEVICE_GONE  # so that it is closed, which takes its force
         if silent and not self._tick.words[INSIDE]:
             self.servo.device.health[0] = DEVICE_GONE
             servo_run(self.servo, round(STARTING / self.servo.dt))
