@@ -2,8 +2,9 @@
 
 Each mutant is one random change in a kernel of physics/ or haptics/: a comparison, an operator, a number or a
 returned value, or a statement left out. It is made in a copy of the tree, where the test files nearest to the
-changed one by imports run until one fails. What survives is printed as a difference: a law is missing, or the
-change changes nothing. One that ends at the time limit counts as neither: it hangs, or the machine is slow.
+changed one by imports run in one process until a test fails, those first that name the function. What is left
+alive is printed as a difference: a law is missing, or the change changes nothing. Neither killed nor alive is
+one that ends at the time limit, for it hangs or the machine is slow, or whose test fails without it, too.
 The same seed gives the same mutants: --skip goes on with a campaign that was ended.
 """
 
@@ -24,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("app", "benchmarks", "config", "haptics", "palpo", "physics", "render", "studies")
 MUTATED = ("physics", "haptics")
-LIMIT = "the time limit"
+LIMIT, ANYWAY = "the time limit", "a test that fails anyway"
 KERNELS = {"kernel", "fast_kernel", "reordering_kernel", "inlined", "fast_inlined", "callback"}
 LATE = re.compile(r"tests/(realtime|studies)/|pictures|gym|window")
 """Tests that need the machine for themselves, or cover no kernel by a law."""
@@ -64,11 +65,11 @@ def changes(function: ast.FunctionDef) -> Iterator[tuple[ast.AST, Change]]:
                     yield node, ast.Pass
 
 
-def mutants(path: Path) -> list[tuple[ast.AST, Change]]:
-    """All of a file."""
+def mutants(path: Path) -> list[tuple[str, ast.AST, Change]]:
+    """All of a file, each with the name of its function."""
     tree = ast.parse(path.read_text("utf-8"))
     return [
-        change
+        (node.name, *change)
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef)
         and KERNELS & {ast.unparse(d).partition("(")[0] for d in node.decorator_list}
@@ -105,34 +106,40 @@ def imports(path: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-def nearest_tests(path: Path, count: int) -> list[str]:
-    """Test files by how many imports lead from them to a file, fewest first."""
-    distance, ring = {path: 0}, {path}
+def nearest_tests(path: Path, name: str, count: int) -> list[str]:
+    """Test files by how many imports lead from them to a file, fewest first; then those that name `name`."""
+    distance, ring, named = {path: 0}, {path}, re.compile(rf"\b{name}\b")
     files = [f for room in (*ROOMS, "tests") for f in (ROOT / room).rglob("*.py") if not f.is_symlink()]
     files = [f for f in files if f.resolve() == f]
     while ring:
         ring = {f for f in files if f not in distance and imports(f) & ring}
         distance |= dict.fromkeys(ring, max(distance.values()) + 1)
     tests = [f for f in distance if f.name.startswith("test_") and not LATE.search(f.as_posix())]
-    order = sorted(tests, key=lambda f: (distance[f], f.stat().st_size))
+    order = sorted(
+        tests, key=lambda f: (distance[f], not named.search(f.read_text("utf-8")), f.stat().st_size)
+    )
     return [str(f.relative_to(ROOT)) for f in order[:count]]
 
 
 def killer(copy: Path, tests: list[str], seconds: float) -> str:
     """The first test that fails in a copy of the tree, or an empty string."""
-    for test in tests:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
-        try:
-            done = subprocess.run(
-                command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}, timeout=seconds,
-                capture_output=True, text=True, check=False,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return LIMIT
-        if done.returncode not in (0, 5):
-            failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
-            return failed[1] if failed else test
-    return ""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=copy, env=os.environ | {"PYTHONPATH": str(copy)}, timeout=seconds,
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return LIMIT
+    failed = re.search(r"^(?:FAILED|ERROR) (\S+)", done.stdout, re.M)
+    return "" if done.returncode in (0, 5) else failed[1] if failed else "a crash"
+
+
+@cache
+def fails_anyway(copy: Path, test: str, seconds: float) -> bool:
+    """Whether a test that ended a mutant fails in the tree as it is."""
+    only = [] if "::" in test else ["--collect-only"]
+    return killer(copy, [test.partition("[")[0], *only], seconds) != ""
 
 
 def main() -> None:
@@ -151,29 +158,24 @@ def main() -> None:
     files = [f for place in places for f in (sorted(place.rglob("*.py")) if place.is_dir() else [place])]
     found = [(file, *change) for file in files for change in mutants(file)]
     drawn = random.Random(options.seed).sample(found, min(options.count, len(found)))[options.skip :]
-    killed = late = 0
+    killed = neither = 0
     with tempfile.TemporaryDirectory(prefix="palpo-mutants-") as room:
-        copy = Path(room)
-        skip = shutil.ignore_patterns("__pycache__")
-        for name in (*ROOMS, "tests", "docs", "scripts", "packaging"):
-            shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=skip)
-        for name in ROOMS:
-            if name != "palpo" and not (copy / "palpo" / name).exists():
-                (copy / "palpo" / name).symlink_to(f"../{name}")
-        for file in filter(Path.is_file, ROOT.glob("[!.]*.*")):
-            shutil.copy(file, copy)
-        shutil.copy(ROOT / "Makefile", copy)
-        for number, (file, node, change) in enumerate(drawn, options.skip):
+        copy = Path(room) / "copy"
+        skip = shutil.ignore_patterns("__pycache__", ".venv", ".git", "out")
+        shutil.copytree(ROOT, copy, symlinks=True, ignore=skip)
+        for number, (file, name, node, change) in enumerate(drawn, options.skip):
             text, place = file.read_text("utf-8"), file.relative_to(ROOT)
             other = mutated(text, node, change)
             (copy / place).write_text(other, "utf-8")
-            by = killer(copy, nearest_tests(file, options.tests), options.seconds)
+            by = killer(copy, nearest_tests(file, name, options.tests), options.seconds)
             (copy / place).write_text(text, "utf-8")
-            killed, late = killed + (by not in ("", LIMIT)), late + (by == LIMIT)
+            if by.startswith("tests/") and fails_anyway(copy, by, options.seconds):
+                by = ANYWAY
+            killed, neither = killed + (by not in ("", LIMIT, ANYWAY)), neither + (by in (LIMIT, ANYWAY))
             print(f"{number}: {place}:{node.lineno} {'ended by ' + by if by else 'SURVIVED'}", flush=True)
             difference = difflib.unified_diff(text.splitlines(), other.splitlines(), lineterm="", n=1)
             print("\n".join(f"    {line}" for line in list(difference)[2:]), flush=True)
-    print(f"{killed} of {len(drawn)} mutants killed, {late} ended by {LIMIT}; there are {len(found)}")
+    print(f"{killed} of {len(drawn)} mutants killed, {neither} neither; there are {len(found)}")
 
 
 if __name__ == "__main__":

@@ -225,6 +225,18 @@ def test_signorini_s_stop_leaves_no_deeper_penetration_than_it_allows():
     assert not result.converged
 
 
+def test_signorini_s_stop_asks_the_normal_offset_of_the_contact_s_own_block():
+    """Of one contact, whose normal force moves it more along the surface than off it, nothing else moves."""
+    w = np.array([[1.0, 2.0, 0.5], [2.0, 9.0, 0.0], [0.5, 0.0, 4.0]])
+    problem = ContactProblem(w, np.array([-1.0, 0.1, -0.2]), np.full(1, 0.3))
+    for error in (1e-1, 1e-2, 1e-4):
+        stop = Stop(1e-12, 1)
+        result = uzawa(problem, stop, reach="signorini", uzawa_error=error, length=1.0, local_steps=10_000)
+        assert offsets(problem, result.r)[0, 0] >= -error
+        # and it was not yet so a step before: each changes the force by rho times the offset
+        assert offsets(problem, result.r)[0, 0] < 0.0
+
+
 @pytest.mark.parametrize("outer", ["relative", "physical"])
 def test_an_outer_stop_of_its_own_ends_there_and_the_residual_still_judges(outer):
     problem = stored("delassus_36.npz")

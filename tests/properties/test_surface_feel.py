@@ -130,6 +130,14 @@ def test_the_coefficient_is_never_negative_and_regions_are_what_they_say():
     assert surface_at(surfaces, 1, np.zeros(3)) == (1.0, 0.0)
 
 
+def test_what_stands_behind_the_surfaces_in_memory_is_none_of_them():
+    more = make_surfaces(6)
+    more.viscosity[:] = np.arange(6.0)
+    for n in range(4):
+        surfaces = type(more)(*(array[:n] for array in more))
+        assert surface_at(surfaces, 0, np.zeros(3)) == (1.0, max(0.0, n - 1.0))
+
+
 def test_a_surface_of_no_body_is_refused_in_words():
     with pytest.raises(palpo.Refusal, match=r"surfaces.*flor.*no such body"):
         palpo.load(BALL_ON_FLOOR | {"surfaces": [{"body": "flor", "viscosity": 1.0}]})

@@ -1,11 +1,15 @@
 """Laws of the clutch: the scene's origin moves, and nothing in the scene does."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+from palpo.haptics.clutch import follow_hand
 from palpo.haptics.flags import CLUTCHED
 from palpo.haptics.workspace import make_workspace, quaternion_from_axis_angle
-from tests.servo.hand import along, external, move
+from tests.servo.hand import UPRIGHT, along, external, move
 from tests.servo.wall import make_wall
 
 BUTTON = 0b10
@@ -56,6 +60,31 @@ def test_ten_thousand_clutches_add_up_to_the_free_motion_within_the_rounding_of_
     end = move(hand, [device])["p"][-1]
     # each clutch rounds a position below 10 m, 2e-15; ten thousand are a random walk of a hundred times that
     assert np.abs(start + hand.workspace.rotation @ free - end).max() < 2e-13
+
+
+def test_while_an_offset_of_the_orientation_decays_the_spin_is_that_of_what_is_seen():
+    """Of a hand that goes on turning about another axis than the offset's: log(q(t + h) q(t)^-1) / h."""
+    hand, h = servo(), 1e-5
+    parts = hand.clutch, hand.workspace, hand.device_port, hand.port
+    device, tool = hand.device_port, hand.port
+    device.orientation[:] = UPRIGHT
+    follow_hand(*parts, False, False, h)
+    device.orientation[:] = quaternion_from_axis_angle((0.3, 1.0, -0.5), 1.2)
+    follow_hand(*parts, True, True, h)
+    spin, start, steps = (
+        np.array([2.0, -1.0, 1.5]),
+        Rotation.from_quat(device.orientation, scalar_first=True),
+        [],
+    )
+    device.angular_velocity[:] = spin
+    for k in range(1, 4):
+        turned = Rotation.from_rotvec(k * h * spin) * start
+        device.orientation[:] = turned.as_quat(scalar_first=True)
+        follow_hand(*parts, False, False, h)
+        steps.append((Rotation.from_quat(tool.orientation, scalar_first=True), tool.angular_velocity.copy()))
+    for (before, _), (now, velocity) in pairwise(steps):
+        # first order in h: of rates up to 5 rad/s, 25 h
+        np.testing.assert_allclose((now * before.inv()).as_rotvec() / h, velocity, atol=25 * h)
 
 
 def test_holding_the_clutch_for_long_does_not_wander():

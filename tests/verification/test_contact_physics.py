@@ -324,6 +324,19 @@ def test_a_ball_that_sticks_to_a_plane_is_held_at_its_anchor():
     assert aside["force"][-1, 0] == pytest.approx(-500 * 0.01, abs=1e-3)
 
 
+@pytest.mark.parametrize("kind", ["krylov", "extrapolated", "paper"])
+def test_a_plane_is_touched_where_it_is_by_every_interface(kind):
+    """The hand pays for its way beyond the touch with the spring of its hold; the plane does not yield."""
+    text = BALL_ON_BLOCK + '[[bodies]]\nname = "ground"\nkind = "plane"\npoint = [0, -0.05, 0]\n'
+    run = lock_step(text.replace("[0.003, 0.0088, -0.002]", "[0.1, -0.0412, 0]"), kind=kind)
+    start = run.high.port.position.copy()
+    trace = proceed(
+        run, np.vstack([straight(start, start - [0, 0.004, 0], 60), resting(start - [0, 0.004, 0], 60)])
+    )
+    run.close()
+    assert trace["force"][-1, 1] == pytest.approx(500 * (0.004 - 0.0008 + SKIN), rel=1e-6)
+
+
 @pytest.mark.parametrize("low_hz", [50, 20])
 @pytest.mark.parametrize("box", [RIGID_BOX, SOFT_BOX], ids=["rigid", "soft"])
 def test_a_free_box_pressed_on_a_plane_rests(box, low_hz):

@@ -3,6 +3,7 @@ repeatable."""
 
 from functools import cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
 from palpo.config.load import ConfigError, load_scene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
+from palpo.physics.compliance.followed import SMOOTHING, aim, make_followed
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
@@ -22,6 +24,7 @@ from palpo.physics.engine.servo import tick, tick_data
 from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import OK, WAITING
+from palpo.physics.exchange.tangent_frame import make_tangent_frame
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco.detection import Detection
@@ -99,6 +102,25 @@ def followed(mu, ratio, points, vertices=slice(None)):
 @cache
 def along_path(mu, ratio):
     return followed(mu, ratio, straight(*PATH)[0])[0]
+
+
+class Hand(NamedTuple):
+    """What a body that follows the hand reads of it."""
+
+    position: np.ndarray
+    orientation: np.ndarray
+
+
+def test_the_velocity_of_a_steady_hand_is_approached_with_the_time_constant_of_the_smoothing():
+    """Implicit Euler of tau dv/dt = hand's - v, whose solution is v (1 - (tau / (tau + h))^n)."""
+    h, hand = 1e-3, Hand(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
+    body, steady = make_followed(make_tangent_frame(1, 1, 1), *hand), np.array([0.02, -0.03, 0.01])
+    for n in range(40):
+        aim(body, hand, n == 0, h)
+        expected = steady * (1.0 - (SMOOTHING / (SMOOTHING + h)) ** n)
+        np.testing.assert_allclose(body.velocity[:3], expected, rtol=1e-10, atol=1e-15)
+        assert not body.velocity[3:].any()
+        hand.position[:] += h * steady
 
 
 def random_problem(seed):

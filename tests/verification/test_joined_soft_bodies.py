@@ -97,7 +97,15 @@ def test_a_light_post_that_is_pressed_on_by_47_newtons_stands_however_late_its_f
     assert np.sqrt((error**2).mean()) < 0.01 * np.linalg.norm(exact, axis=1).max()
 
 
-def test_joined_bodies_stay_joined_in_the_low_loop_too(scene, path):
+def places_told(log, tick):
+    """(k, 3) [m] where the log says that points which joints hold were left by a tick."""
+    entry = tick & (len(log.tick) - 1)
+    assert log.tick[entry] == tick
+    used = slice(log.used[entry])
+    return log.place[entry, used][log.led[entry, used]]
+
+
+def test_joined_bodies_stay_joined_in_the_low_loop_too_where_the_servo_says_that_they_are(scene, path):
     run = lock_step(scene)
     block, post = run.low.scene.members
     places = [block.body.positions(), post.body.positions()]
@@ -107,6 +115,11 @@ def test_joined_bodies_stay_joined_in_the_low_loop_too(scene, path):
         proceed(run, part)
         x, y = block.body.positions(), post.body.positions()
         apart = max(apart, *(float(np.linalg.norm(x[i] - y[j])) for i, j in pairs))
+        if run.low.tick:
+            told = places_told(run.low.link.log, run.low.tick - 1)
+            held = x[[i for i, _ in pairs]]
+            off = np.linalg.norm(told[:, None] - held, axis=2).min(axis=0)
+            assert off.max() < 1e-12, "the servo's tick and the low loop's body are at the same time"
     # each tick's joints are exact but for how the bodies turn in it; without them the post has left by 0.6 mm
     # after half of the way
     assert apart < 1e-5

@@ -254,6 +254,17 @@ def test_an_old_or_doubled_message_is_not_heard():
     assert other.joules["given"][0] == 0.0 and other.words["pressed"][0] == 3
 
 
+def test_the_hand_s_end_counts_the_ticks_of_silence_from_the_first_message_on():
+    end, message, zero = make_end(1.0), np.zeros(WORDS), np.zeros(3)
+    other, quiet = make_end(1.0), []
+    for ticks in (3, 4, 2):
+        for _ in range(ticks):
+            hand_tick(end, zero, zero, DT, np.zeros(3))
+            quiet.append(int(end.words["quiet"][0]))
+        assert hear(end, tell(other, zero, UPRIGHT, 0, 0.0, message), message)
+    assert quiet == [0, 0, 0, 1, 2, 3, 4, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("place", "value"),
     [

@@ -9,7 +9,7 @@ from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.suction.cavity import make_cavities, place_cavity
 from palpo.physics.suction.detection import CavityDetector
 from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.pairing import SEALED
+from palpo.physics.suction.pairing import ESCAPED, NONE, SEALED
 from palpo.physics.suction.patch import place_points
 from palpo.physics.suction.volume import (
     kept_volume,
@@ -18,7 +18,16 @@ from palpo.physics.suction.volume import (
     signed_volume,
     volume_gradient,
 )
-from tests.verification.suction_shapes import Pairer, bowl, bowl_volume, ground, quarter, wall, wall_areas
+from tests.verification.suction_shapes import (
+    Pairer,
+    block_with_tunnel,
+    bowl,
+    bowl_volume,
+    ground,
+    quarter,
+    wall,
+    wall_areas,
+)
 
 RADIUS, GAP, AROUND = 0.02, 5e-4, 48
 ROUNDING = 1e-12  # relative: sums of about a thousand terms, each good to 1e-16 of the volume
@@ -78,6 +87,14 @@ def test_a_wall_that_has_passed_through_the_other_body_counts_as_no_volume():
     assert signed_volume(cavities, 0, cavities.points[0]) == pytest.approx(
         bowl_volume([(0.0, -0.005), (0.015, GAP)], AROUND), rel=ROUNDING
     )
+
+
+def test_a_wall_without_a_border_holds_nothing():
+    pairer = Pairer(closed := block_with_tunnel()[0], plane := ground(2))
+    cavities = pairer.pair([wall(closed)], closed.vertices, plane.vertices)
+    assert pairer.pairing.outcome[0] == ESCAPED
+    assert pairer.pairing.cavity[0] == NONE
+    assert cavities.count["found"][0] == 0
 
 
 def test_volumes_of_random_polyhedra_are_exact_about_any_origin():
