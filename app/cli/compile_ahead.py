@@ -47,7 +47,7 @@ def compile_ahead(system: str, progress: Progress) -> None:
         return
     with progress.stage("compiling, once on this machine"), _lanes(system) as processes:
         while any(process.poll() is None for process in processes):
-            progress.come_to(compiled_share(_source(system)))
+            progress.come_to(compiled_share(_source(system)), even=False)
             time.sleep(LOOK)
     if all(process.returncode == 0 for process in processes):
         forget_marks(home, system)

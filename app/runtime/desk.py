@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from palpo.app.cli.progress import Progress
+from palpo.app.cli.progress import Progress, TimeLeft
 from palpo.app.cli.refusal import is_refusal
 from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.reel import Ghost
@@ -41,21 +41,28 @@ GIVING_WAY = 4
 
 
 class Told(Progress):
-    """Progress that the window can show as well: `words` is the present stage, `share` what is done of it."""
+    """Progress that the window can show as well.
+
+    `words` is the present stage, with the time that is left where it is known, `share` what is done of it.
+    """
 
     def __init__(self, progress: Progress) -> None:
         self._progress, self.words, self.share = progress, "", math.nan
+        self._what, self._pace = "", TimeLeft()
 
     @contextmanager
     def stage(self, what: str) -> Iterator[None]:
         """Show `what` while the block runs."""
         self.words, self.share = what, math.nan
+        self._what, self._pace = what, TimeLeft()
         with self._progress.stage(what):
             yield
 
-    def come_to(self, share: float) -> None:
-        """Show this much of a bar."""
+    def come_to(self, share: float, even: bool = True) -> None:
+        """Show this much of a bar, and the time that is left."""
         self.share = share
+        self.words = f"{self._what}: {self._pace.words(share, even)}"
+        self._progress.come_to(share, even)
 
     def say(self, words: str) -> None:
         """One line."""

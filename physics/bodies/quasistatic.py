@@ -206,16 +206,15 @@ class QuasistaticBody(ClampedBody):
         column = np.searchsorted(self.free, loaded)
         order = np.argsort(place[column])
         loaded, column = loaded[order], column[order]
-        half = np.empty((self.factor.n, 3 * loaded.size))
-        for first in range(0, loaded.size, BATCH):
-            batch = _freedoms(column[first : first + BATCH])
-            unit = np.zeros((self.factor.n, batch.size))
-            unit[batch, np.arange(batch.size)] = 1.0
-            half[:, 3 * first : 3 * first + batch.size] = self.factor.half_solve_many(unit)
-            progress(0.8 * min(1.0, (first + BATCH) / loaded.size))
-        slots = _freedoms(self.slot[loaded])
-        compliance[np.ix_(slots, slots)] = half.T @ half
-        progress(1.0)
+        progress(0.0)
+        slots, rows = _freedoms(self.slot[loaded]), _freedoms(column)
+        for first in range(0, rows.size, 3 * BATCH):
+            batch = slice(first, first + 3 * BATCH)
+            unit = np.zeros((self.factor.n, rows[batch].size))
+            unit[rows[batch], np.arange(rows[batch].size)] = 1.0
+            compliance[np.ix_(slots[batch], slots)] = self.factor.solve_many(unit, unit)[rows].T
+            progress(min(1.0, (first + 3 * BATCH) / rows.size))
+        _make_symmetric(compliance)
         return compliance
 
     def _solve_sag(self) -> NDArray:
@@ -247,6 +246,14 @@ class QuasistaticBody(ClampedBody):
                 f"body {self.name!r}: K^-1 disagrees with K by {error:.1g} of the displacement; it belongs "
                 "to another mesh, material or clamping: leave it out and it will be computed."
             )
+
+
+def _make_symmetric(a: NDArray) -> None:
+    """a becomes the mean of itself and its transpose, in stripes, so that there is no second one."""
+    for first in range(0, len(a), 3 * BATCH):
+        stripe = slice(first, first + 3 * BATCH)
+        mean = 0.5 * (a[stripe, first:] + a[first:, stripe].T)
+        a[stripe, first:], a[first:, stripe] = mean, mean.T
 
 
 def _freedoms(nodes: NDArray) -> NDArray:

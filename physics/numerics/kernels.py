@@ -137,7 +137,7 @@ def compiled_share(file: Path) -> float:
     have = everything = 0
     for path in _sources(file):
         if (n := len(_KERNEL.findall(_text(path)))) and (folder := _generation(path)) is not None:
-            have += len({kept.name.partition(".")[0] for kept in folder.glob("*.nbc")})
+            have += min(n, len({kept.name.partition(".")[0] for kept in folder.glob("*.nbc")}))
             everything += n
     return have / everything if everything else 0.0
 

@@ -15,6 +15,7 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.cli.progress import TimeLeft
 from palpo.app.runtime.live import SLEW
 from palpo.physics.bodies.boundary import Boundary
 from palpo.physics.bodies.quasistatic import QuasistaticBody
@@ -31,14 +32,14 @@ class Making(threading.Thread):
     def __init__(self, body: QuasistaticBody, ratio: float) -> None:
         super().__init__(name=f"K^-1 of {body.name}", daemon=True)
         self._body, self.ratio = body, ratio
-        self.share, self.cancelled, self.error = 0.0, False, ""
+        self.cancelled, self.error = False, ""
         self.boundary: Boundary | None = None
-        self.seconds = 0.0
+        self.seconds, self._pace, self._far = 0.0, TimeLeft(), "0%"
 
     @property
     def words(self) -> str:
         """What is being done, for people."""
-        return f"K^-1 of {self._body.name} for nu = {self.ratio:g}: {100.0 * self.share:.0f}%"
+        return f"K^-1 of {self._body.name} for nu = {self.ratio:g}: {self._far}"
 
     def run(self) -> None:
         """Make it, or say why it could not be made."""
@@ -54,7 +55,7 @@ class Making(threading.Thread):
         self.boundary = made.boundary
 
     def _come_to(self, share: float) -> None:
-        self.share = share
+        self._far = self._pace.words(share)
         if self.cancelled:
             raise Cancelled
 
