@@ -149,8 +149,7 @@ class Person:
         counts = []
 
         def look() -> None:
-            missed = int(servo.statistics.counts["missed"][0])
-            counts.append((time.perf_counter(), tick_count(servo), missed))
+            counts.append((time.perf_counter(), tick_count(servo)))
 
         def sleep(state) -> None:
             if not slept.is_set():
@@ -160,15 +159,11 @@ class Person:
                 slept.set()
             draw(state)
 
-        look()
-        time.sleep(2.0)
-        look()
         self.operator._frame = sleep
         slept.wait(PATIENCE)
         self.operator._frame = draw
-        pairs = zip(counts[::2], counts[1::2], strict=True)
-        spans = [(1e3 * (b[0] - a[0]), b[1] - a[1], b[2] - a[2]) for a, b in pairs]
-        self.seen["milliseconds_ticks_missed_awake_and_asleep"] = spans
+        (asleep, before), (awake, after) = counts
+        self.seen["milliseconds_and_ticks_asleep"] = 1e3 * (awake - asleep), after - before
 
     def live(self, folder: Path) -> None:
         self.running()
