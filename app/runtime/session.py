@@ -96,6 +96,7 @@ class Session:
         self._figures: list[DeviceSpec] = []
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
         self.paused = False
+        self.names: tuple[str, ...] = ()  # parts of a slow step that are timed; without a clock none is
         self.recorder: Recorder | None = None
         self.recordings: list[Path] = []
         self._notes = Notes(self.progress)
@@ -158,11 +159,7 @@ class Session:
         else:
             live = any(choice.live for choice in self.choices)
             self.ticks = ENDLESS if self.options.window or live else path.ticks
-        warm = self._make()
-        warm.warm_up(self.progress)
-        self.names = tuple(warm.low.times.parts)
-        pacer, *others = self._pacers(warm)
-        warm.low.close()
+        pacer, *others = self._pacers(self.rig) if self.options.lock_step else self._warm_up()
         self.baseline: dict[str, Any] = {}
         if self.options.baseline and not self.options.lock_step:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)
@@ -193,14 +190,21 @@ class Session:
             further_hands(self.spec, self.choices, paths, self._figures),
         )  # fmt: skip
 
-    def _pacers(self, warm: Rig) -> list[Pacer]:
-        """What chooses each slow rate, begun with the steps of a warm rig; in lock-step nothing does."""
-        free = not self.options.lock_step
-        pacers = pacers_of(self.spec, warm.ratios, (warm.low, *warm.others), free)
-        for pacer, times in zip(pacers, step_times(warm), strict=True) if free else ():
+    def _warm_up(self) -> list[Pacer]:
+        """Run another rig, so that nothing is slow for being the first; what chooses each slow rate."""
+        warm = self._make()
+        warm.warm_up(self.progress)
+        self.names = tuple(warm.low.times.parts)
+        pacers = self._pacers(warm)
+        for pacer, times in zip(pacers, step_times(warm), strict=True):
             pacer.begin(times)
             self.progress.say(pacer.words())
+        warm.low.close()
         return pacers
+
+    def _pacers(self, rig: Rig) -> list[Pacer]:
+        """What chooses the slow rates of a rig; in lock-step nothing does."""
+        return pacers_of(self.spec, rig.ratios, (rig.low, *rig.others), free=not self.options.lock_step)
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""

@@ -27,11 +27,13 @@ def hurried(scene: str, seconds: float) -> tuple[str, ...]:
 
 
 def rehearse(scene: str) -> None:
-    """Run a scene in lock-step, quickly, drawn with all that the window may show."""
+    """Warm a scene up as for threads; run it in lock-step, drawn with all that the window may show."""
     changes = hurried(scene, SECONDS)
-    session = Session(
-        Options(scene, changes, device="mock", baseline=False, lock_step=True, duration=SECONDS)
-    )
+    options = Options(scene, changes, device="mock", baseline=False, lock_step=True, duration=SECONDS)
+    warm, session = Session(options), Session(options)
+    warm.prepare()
+    warm.rig.warm_up(warm.progress)
+    warm.rig.low.close()
     session.prepare()
     visual = session.visual
     held = shape_of(visual.geometry, held_name(session.spec))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 
@@ -74,13 +75,12 @@ def edge_points(surface: SurfaceMesh, spacing: float, flat: float) -> SurfacePoi
     has one normal for all of them.
     """
     x, triangles = surface.vertices, surface.triangles
-    ends = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
-    edges, edge = np.unique(ends, axis=0, return_inverse=True)
-    order = np.argsort(edge.reshape(-1), kind="stable").reshape(-1, 2) // 3
+    met = distinct_sides(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2))
+    order = np.argsort(met.of, kind="stable").reshape(-1, 2) // 3
     one, two = (surface.triangle_normals[order[:, k]] for k in range(2))
     middle = x[triangles].mean(axis=1)
     out = np.einsum("ni,ni->n", one, middle[order[:, 1]] - middle[order[:, 0]]) < 0.0
-    edges = edges[out & (np.linalg.norm(one - two, axis=1) > 2.0 * np.sin(0.5 * flat))]
+    edges = met.rows[out & (np.linalg.norm(one - two, axis=1) > 2.0 * np.sin(0.5 * flat))]
     points = [(int(v), int(v), int(v), 1.0) for v in np.unique(edges)]
     for i, j in edges.tolist():
         cells = int(np.ceil(np.linalg.norm(x[j] - x[i]) / spacing - 1e-9))
@@ -92,9 +92,8 @@ def edge_points(surface: SurfaceMesh, spacing: float, flat: float) -> SurfacePoi
 
 def border_of(triangles: NDArray[np.integer]) -> NDArray[np.bool_]:
     """Whether the edge across from each corner of triangles (m, 3) is one of this triangle alone; (m, 3)."""
-    ends = np.sort(triangles[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1, 2), axis=1)
-    _, edge, count = np.unique(ends, axis=0, return_inverse=True, return_counts=True)
-    return (count[edge.reshape(-1)] == 1).reshape(-1, 3)
+    met = distinct_sides(triangles[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1, 2))
+    return (met.times[met.of] == 1).reshape(-1, 3)
 
 
 def ways_along(triangles: NDArray[np.integer], points: SurfacePoints) -> NDArray[np.int64]:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.mesh.distinct import distinct_sides
+
 STATIC, TOOL, LOW = 0, 1, 2
 """Who moves a body: nobody, the servo (1 kHz) or the low-rate loop."""
 
@@ -49,8 +51,7 @@ def _triangle_edges(
     """
     half = triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2)
     third = triangles[:, [2, 0, 1]].reshape(-1)
-    _, first, inverse = np.unique(np.sort(half, axis=1), axis=0, return_index=True, return_inverse=True)
-    inverse = inverse.reshape(-1)
+    _, first, inverse, _ = distinct_sides(half)
     opposite = np.full((len(first), 2), -1, np.int32)
     opposite[:, 0] = third[first]
     second = np.setdiff1d(np.arange(len(half)), first)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.checks import as_points
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.hex import CORNERS, HexMesh
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets
@@ -207,13 +208,12 @@ def zip_rings(inner: int, outer: int) -> NDArray[np.int64]:
 def _cut_in_four(
     vertices: NDArray[np.float64], triangles: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    sides = np.sort(triangles[:, [[0, 1], [1, 2], [2, 0]]], axis=2).reshape(-1, 2)
-    edges, side = np.unique(sides, axis=0, return_inverse=True)
-    middles = vertices[edges].mean(axis=1)
+    edges = distinct_sides(triangles[:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2))
+    middles = vertices[edges.rows].mean(axis=1)
     # Onto the sphere of the icosahedron at each cut, which keeps the triangles nearly equal.
     middles *= np.linalg.norm(vertices[0]) / np.linalg.norm(middles, axis=1, keepdims=True)
     a, b, c = triangles.T
-    ab, bc, ca = (side.reshape(-1, 3) + len(vertices)).T
+    ab, bc, ca = (edges.of.reshape(-1, 3) + len(vertices)).T
     cut = [np.stack(corners, axis=1) for corners in ((a, ab, ca), (b, bc, ab), (c, ca, bc), (ab, bc, ca))]
     return np.concatenate([vertices, middles]), np.concatenate(cut)
 

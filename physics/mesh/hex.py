@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from palpo.physics.mesh.checks import as_cells, as_points, require_referenced
+from palpo.physics.mesh.distinct import distinct_rows, distinct_sides
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 
@@ -95,8 +96,8 @@ def orient_hexes(nodes: NDArray[np.float64], hexes: NDArray[np.int32]) -> NDArra
 def boundary_quads(hexes: NDArray[np.int32]) -> NDArray[np.int32]:
     """Outward faces that belong to one element only, shape (k, 4), in the order of their elements."""
     faces = hexes[:, OUTWARD_FACES].reshape(-1, 4)
-    _, group, count = np.unique(np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True)
-    return np.ascontiguousarray(faces[count[group.reshape(-1)] == 1])
+    met = distinct_sides(faces)
+    return np.ascontiguousarray(faces[met.times[met.of] == 1])
 
 
 def validate_hexes(nodes: ArrayLike, hexes: ArrayLike, source: str) -> None:
@@ -134,10 +135,10 @@ def _refuse_overlaps(hexes: NDArray[np.int32], source: str) -> None:
     faces = hexes[:, OUTWARD_FACES].reshape(-1, 4)
     from_lowest = (np.arange(4) + np.argmin(faces, axis=1)[:, None]) % 4
     turned = np.take_along_axis(faces, from_lowest, axis=1)
-    _, group, count = np.unique(turned, axis=0, return_inverse=True, return_counts=True)
-    repeated = np.flatnonzero(count > 1)
+    met = distinct_rows(turned)
+    repeated = np.flatnonzero(met.times > 1)
     if repeated.size:
-        one, other = np.flatnonzero(group.reshape(-1) == repeated[0])[:2]
+        one, other = np.flatnonzero(met.of == repeated[0])[:2]
         raise InputError(
             f"{source}: elements {one // 6} and {other // 6} (counted from 0) overlap: both lie on the same "
             f"side of the face of nodes {faces[one].tolist()}; keep one of them."

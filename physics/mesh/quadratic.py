@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets
 
@@ -58,13 +59,12 @@ def with_middles(mesh: TetMesh) -> tuple[TetMesh, QuadraticTetMesh, NDArray[np.i
     The third is the two ends of each new node, shape (k, 2). Both meshes have the same nodes; each element is
     eight of four nodes, whose boundary cuts each triangle in four.
     """
-    ends = np.sort(mesh.tets[:, EDGES].reshape(-1, 2), axis=1)
-    edges, number = np.unique(ends, axis=0, return_inverse=True)
-    nodes = np.vstack([mesh.nodes, mesh.nodes[edges].mean(axis=1)])
-    middles = len(mesh.nodes) + number.reshape(-1, len(EDGES))
+    edges = distinct_sides(mesh.tets[:, EDGES].reshape(-1, 2))
+    nodes = np.vstack([mesh.nodes, mesh.nodes[edges.rows].mean(axis=1)])
+    middles = len(mesh.nodes) + edges.of.reshape(-1, len(EDGES))
     cells = np.hstack([mesh.tets, middles]).astype(np.int32)
     quadratic = QuadraticTetMesh(nodes, cells)
-    return quadratic.split(), quadratic, edges.astype(np.int32)
+    return quadratic.split(), quadratic, edges.rows.astype(np.int32)
 
 
 def with_chosen_middles(chosen: NDArray[np.integer], ends: NDArray[np.int32], n: int) -> NDArray[np.int32]:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.generate import THREE_TETS
 from palpo.physics.mesh.tet import TetMesh, orient_tets
 
@@ -32,7 +33,7 @@ def stuffed(inside: Callable[[Floats], Floats], corners: Floats, spacing: float)
     nodes, tets = _lattice(corners, spacing)
     value = inside(nodes)
     tets = tets[(value[tets] > 0.0).any(axis=1)]
-    edges = np.unique(np.sort(tets[:, np.array(np.triu_indices(4, 1)).T], axis=2).reshape(-1, 2), axis=0)
+    edges = distinct_sides(tets[:, np.array(np.triu_indices(4, 1)).T].reshape(-1, 2)).rows
     cut = edges[value[edges[:, 0]] * value[edges[:, 1]] < 0.0]
     places, share = _cuts(inside, nodes, cut, value)
     nodes, value = _moved(nodes, value, cut, places, share, spacing)

@@ -9,6 +9,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from palpo.physics.mesh.checks import as_cells, as_points, require_referenced
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 
@@ -94,8 +95,8 @@ def orient_tets(nodes: NDArray[np.float64], tets: NDArray[np.int32]) -> NDArray[
 def boundary_triangles(tets: NDArray[np.int32]) -> NDArray[np.int32]:
     """Outward faces that belong to one element only, shape (k, 3), in the order of their elements."""
     faces = tets[:, OUTWARD_FACES].reshape(-1, 3)
-    _, group, count = _group_faces(faces)
-    return np.ascontiguousarray(faces[count[group] == 1])
+    met = distinct_sides(faces)
+    return np.ascontiguousarray(faces[met.times[met.of] == 1])
 
 
 def validate_tets(nodes: ArrayLike, tets: ArrayLike, source: str) -> None:
@@ -112,14 +113,6 @@ def validate_tets(nodes: ArrayLike, tets: ArrayLike, source: str) -> None:
     _refuse_overlaps(tets, source)
     _refuse_pieces(len(nodes), tets, source)
     TetMesh(nodes, tets).surface(source)
-
-
-def _group_faces(faces: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct faces as sorted node triples, the number of each face's triple, and how often each occurs."""
-    distinct, group, count = np.unique(
-        np.sort(faces, axis=1), axis=0, return_inverse=True, return_counts=True
-    )
-    return distinct, group.reshape(-1), count
 
 
 def _refuse_bad_elements(nodes: NDArray[np.float64], tets: NDArray[np.int32], source: str) -> None:
@@ -142,11 +135,11 @@ def _refuse_bad_elements(nodes: NDArray[np.float64], tets: NDArray[np.int32], so
 def _refuse_overlaps(tets: NDArray[np.int32], source: str) -> None:
     """InputError when two elements lie on the same side of one face, among them an element given twice."""
     faces = tets[:, OUTWARD_FACES].reshape(-1, 3)
-    distinct, group, _ = _group_faces(faces)
+    met = distinct_sides(faces)
     low = np.argmin(faces, axis=1)[:, None]
     second = np.take_along_axis(faces, (low + 1) % 3, axis=1)[:, 0]
     # Seen from its lowest node, a face runs up on one side and down on the other.
-    side = 2 * group + (second == distinct[group, 1])
+    side = 2 * met.of + (second == met.rows[met.of, 1])
     order = np.argsort(side, kind="stable")
     repeated = np.flatnonzero(np.diff(side[order]) == 0)
     if repeated.size:

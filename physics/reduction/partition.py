@@ -13,6 +13,7 @@ from scipy.sparse.linalg import eigsh
 from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.mesh import hex as hexahedra
 from palpo.physics.mesh import tet as tetrahedra
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.numerics.errors import InputError
 
@@ -44,9 +45,9 @@ def by_graph(mesh: SolidMesh, contact: ArrayLike, segments: int) -> NDArray[np.i
             f"contact nodes, and at most one for each of the {inside.size} elements away from them."
         )
     cells, sides = mesh.cells, hexahedra if isinstance(mesh, HexMesh) else tetrahedra
-    faces = np.sort(cells[inside][:, sides.OUTWARD_FACES], axis=2)
+    faces = cells[inside][:, sides.OUTWARD_FACES]
     per_element = faces.shape[1]
-    _, face = np.unique(faces.reshape(-1, faces.shape[2]), axis=0, return_inverse=True)
+    face = distinct_sides(faces.reshape(-1, faces.shape[2])).of
     touches = sp.csr_array((np.ones(face.size), (np.arange(face.size) // per_element, face)))
     labels[inside] = 1 + _halved(sp.csr_array(touches @ touches.T), segments - 1)
     return labels

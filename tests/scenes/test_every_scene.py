@@ -192,7 +192,7 @@ def test_in_threads_it_is_paused_stepped_changed_reset_and_repeated(scene, tmp_p
     assert (done.result["exit_reason"], done.status) == ("finished", FINISHED)
     assert (read_recording(path).columns["flags"] & PAUSING).any()
     assert_repeated(path, asked)
-    again = Session(replace(options_again(session), duration=0.05))
+    again = Session(replace(options_again(session), duration=0.05, lock_step=True))
     again.prepare()
     assert again.run().status == FINISHED
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.generate import FIVE_TETS
 from palpo.physics.mesh.hex import CORNERS, HexMesh, orient_hexes
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -89,8 +90,8 @@ def _inset(points: NDArray[np.float64], filled: NDArray[np.bool_], depth: float)
     clockwise = ux * vy < uy * vx
     corner[clockwise] = corner[clockwise][:, ::-1]
     sides = np.stack([corner, np.roll(corner, -1, axis=1)], axis=2).reshape(-1, 2)
-    _, side, count = np.unique(np.sort(sides, axis=1), axis=0, return_inverse=True, return_counts=True)
-    outline = sides[count[side.reshape(-1)] == 1]
+    met = distinct_sides(sides)
+    outline = sides[met.times[met.of] == 1]
     along = flat[outline[:, 1]] - flat[outline[:, 0]]
     outward = np.stack([along[:, 1], -along[:, 0]], axis=1) / np.linalg.norm(along, axis=1)[:, None]
     # A vertex lies on two sides, with normals p and q; it moves to where the moved sides cross.
