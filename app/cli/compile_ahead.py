@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -24,9 +24,9 @@ from palpo.app.cli.progress import Progress
 from palpo.app.systems.system import find_system
 from palpo.config.systems import all_systems
 from palpo.physics.numerics.kernels import (
+    DAY,
     cache_home,
     compiled_share,
-    forget_marks,
     machine_name,
     source_digest,
 )
@@ -50,8 +50,17 @@ def compile_ahead(system: str, progress: Progress) -> None:
             progress.come_to(compiled_share(_source(system)), even=False)
             time.sleep(LOOK)
     if all(process.returncode == 0 for process in processes):
-        forget_marks(home, system)
+        _forget_old(home, system)
         done.touch()
+
+
+def _forget_old(home: Path, system: str) -> None:
+    """Take away old marks of a system; a young one may be of another copy of Palpo in use, whose
+    compiling would take away this one's in turn."""
+    for mark in home.glob(f"{system}-*.compiled"):
+        with suppress(FileNotFoundError):
+            if time.time() - mark.stat().st_mtime > DAY:
+                mark.unlink()
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Compiling ahead: processes fill the cache, once for these sources, and a failure costs nothing."""
 
+import os
 import subprocess
 import sys
 
@@ -36,12 +37,17 @@ def test_every_lane_of_a_system_is_compiled_once_for_these_sources(home, monkeyp
     assert started == [["snap", lane] for lane in ahead.LANES]
 
 
-def test_other_sources_are_compiled_again_and_the_old_mark_goes(home, monkeypatch):
-    monkeypatch.setattr(ahead.subprocess, "Popen", Started(""))
-    for generation in "ab":
+def test_two_copies_in_turns_are_compiled_once_each_and_an_old_mark_goes(home, monkeypatch):
+    started = Started("")
+    monkeypatch.setattr(ahead.subprocess, "Popen", started)
+    old = home / "snap-old.compiled"
+    old.touch()
+    os.utime(old, (0, 0))
+    for generation in "abab":
         monkeypatch.setattr(ahead, "_generation", lambda system, name=generation: name)
         ahead.compile_ahead("snap", Silent())
-    assert [path.name for path in home.iterdir()] == ["snap-b.compiled"]
+    assert sorted(path.name for path in home.iterdir()) == ["snap-a.compiled", "snap-b.compiled"]
+    assert len(started) == 2 * len(ahead.LANES)
 
 
 def test_a_process_that_fails_leaves_the_work_to_the_run(home, monkeypatch):
