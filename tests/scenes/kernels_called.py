@@ -1,10 +1,10 @@
 """Which kernels Python calls: `python -m tests.scenes.kernels_called ahead|scenes|whole SYSTEM [SCENE ...]`.
 
 ahead: those that `palpo compile` calls for a system. scenes: those of its scenes, which are run, changed
-while they run, looked at, recorded, repeated and gone back to; whole: the same to the end of each scene's own
-way. Printed as JSON, each with what called it first. Python calls wholes, and what these are made of is
-compiled with them: so it is no matter what a cache holds, and what scenes call beyond `ahead` would be
-compiled from a fresh one.
+while they run, looked at, recorded and gone back to, and of which one is repeated; whole: all to the end of
+their own ways, and repeated. Printed as JSON, each with what called it first. Python calls wholes, and what
+these are made of is compiled with them: so it is no matter what a cache holds, and what scenes call beyond
+`ahead` would be compiled from a fresh one.
 """
 
 import json
@@ -41,7 +41,7 @@ SHORT = 0.4
 EACH = 2
 """Slow steps between two live changes, or two looks."""
 IN_THREADS = ("wire", "hapco-soft", "snap", "suction-toy")
-"""A scene of each system that is also run in threads."""
+"""A scene of each system that is also repeated, and run in threads."""
 
 
 class Called(dict[str, str]):
@@ -83,9 +83,9 @@ def call_ahead(system: str) -> None:
 
 
 def call_in_scene(scene: str, folder: Path, called: Called, whole: bool) -> None:
-    """Run a scene, look at it, change what can be changed, record and repeat it, keep its state and go back.
+    """Run a scene, look at it, change what can be changed, record it, keep its state and go back.
 
-    whole: along its own way; else in SHORT, as quickly as that is.
+    whole: along its own way, and repeated; else in SHORT, as quickly as that is.
     """
     recording = folder / f"{scene}.h5"
     options = Options(
@@ -96,8 +96,9 @@ def call_in_scene(scene: str, folder: Path, called: Called, whole: bool) -> None
     session.prepare()
     called.what = f"{scene}, run"
     session.run(Onlooker(session).look)
-    called.what = f"{scene}, repeated"
-    replay(recording)
+    if whole or scene in IN_THREADS:
+        called.what = f"{scene}, repeated"
+        replay(recording)
     recording.unlink()
     called.what = f"{scene}, kept"
     _keep_and_go_back(options)

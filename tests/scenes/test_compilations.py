@@ -18,7 +18,7 @@ SHORT = Options("hapco-soft", device="mock", baseline=False, lock_step=True, dur
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_every_kernel_that_a_scene_calls_is_compiled_ahead(system, tmp_path):
-    """Run, looked at, changed live, recorded, repeated, gone back to: all shipped scenes of a system."""
+    """Run, looked at, changed live, recorded, gone back to: all shipped scenes of a system; repeated: one."""
     assert called_beside_ahead("scenes", system, tmp_path) == {}
 
 
