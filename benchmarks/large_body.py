@@ -39,20 +39,21 @@ def _case(spacing: str, solver: str, steps: int) -> Figures:
         first = period * (round(SETTLE / run.dt) // period)
         run.go(path[:first])
         spent: list[float] = []
-        begin, finish = low.begin, low.finish
+        make, publish = low.step, low.publish
 
-        def begun() -> None:
+        def step() -> int:
             start = time.process_time()
-            begin()
+            calls = make()
             spent.append(time.process_time() - start)
+            return calls
 
-        def finished(until: int, present: int | None = None) -> None:
+        def published(tick: int, frame_tick: int | None = None) -> None:
             start = time.process_time()
-            finish(until, present)
+            publish(tick, frame_tick)
             if spent:
                 spent[-1] += time.process_time() - start
 
-        low.begin, low.finish = begun, finished  # type: ignore[method-assign]
+        low.step, low.publish = step, published  # type: ignore[method-assign]
         run.go(path[first : first + (steps + 1) * period])
         body = run.lock.scene.members[0].body
         return {

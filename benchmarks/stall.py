@@ -134,11 +134,11 @@ class _Hand:
         if not self.begun or (fresh and self.tick % self.rig.ratio == 0):
             low = self.rig.low
             if self.begun:
-                low.finish(low.complete())
+                low.publish(low.known())
             else:
-                low.begin()
-                low.finish(0)
-            low.begin()
+                low.step()
+                low.publish(0)
+            low.step()
             self.begun = True
         self.rig.servo.device_port.position[:] = place
         servo_run(self.rig.servo, 1)

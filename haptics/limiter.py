@@ -51,7 +51,7 @@ from palpo.haptics.flags import (
 from palpo.haptics.limits import LimitParams
 from palpo.haptics.motors import WINDINGS, heat_up, motors_allow
 from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
-from palpo.physics.exchange.patience import is_stale
+from palpo.physics.exchange.frames import is_stale
 from palpo.physics.exchange.port import OK, SHAPE_LOST, WAITING
 from palpo.physics.numerics.kernels import inlined, kernel
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.pacing import Pacer, rungs_of
 from palpo.app.runtime.session import Session
-from palpo.app.runtime.slow_loop import SlowLoop
+from palpo.app.runtime.slow_thread import SlowThread
 from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.reasons import RUNNING
@@ -23,7 +23,7 @@ BEGUN = 0.4
 class ScriptedTime:
     """A session in which slow steps take the time that a script says, while the servo's ticks go on.
 
-    The loop is the one of threads, `SlowLoop`, with this as its clock: the servo makes its ticks while it
+    The loop is the one of threads, `SlowThread`, with this as its clock: the servo makes its ticks while it
     sleeps, and in both halves of each of its steps. budgets: what each step had; waited: ticks that waited.
     """
 
@@ -35,7 +35,7 @@ class ScriptedTime:
         rates = session.spec.rates
         rungs = rungs_of(self.rig.ratio, rates.servo_hz, rates.render_hz, self.rig.low.spares)
         self.pacer = Pacer(rungs if rates.adapt is not False else rungs[:1], self.rig.dt)
-        session.slow = SlowLoop(
+        session.slow = SlowThread(
             self.rig, session.names, path=session.slow._path, pacer=self.pacer, clock=self
         )
         session.record(record)
@@ -63,21 +63,22 @@ class ScriptedTime:
 
     def _make_steps_last(self) -> None:
         low, slow = self.rig.low, self.session.slow
-        begin, finish, rest = low.begin, low.finish, [0.0]
+        make, publish, rest = low.step, low.publish, [0.0]
 
-        def begin_and_take_time() -> None:
-            begin()
+        def step_and_take_time() -> int:
+            calls = make()
             if tick_count(self.rig.servo):
                 self.budgets.append(slow.budget)
                 takes = self.takes(self.now(), slow.budget)
                 rest[0] = (1.0 - BEGUN) * takes
                 self.sleep(BEGUN * takes)
+            return calls
 
-        def take_time_and_finish(until: int, present: int | None = None) -> None:
+        def take_time_and_publish(tick: int, frame_tick: int | None = None) -> None:
             self.sleep(rest[0])
-            finish(until, present)
+            publish(tick, frame_tick)
 
-        low.begin, low.finish = begin_and_take_time, take_time_and_finish  # type: ignore[method-assign]
+        low.step, low.publish = step_and_take_time, take_time_and_publish  # type: ignore[method-assign]
 
     def run(self) -> None:
         """To the end of the session's ticks and of the fade; the recording is closed."""

@@ -180,7 +180,7 @@ class State:
         reason = int(finished_reason(self.rig.servo))
         if reason != RUNNING:
             raise RuntimeError(f"the servo stopped at {self.time:g} s: {REASONS[reason]}")
-        for low in (self.rig.low, *self.rig.others):
+        for low in self.rig.lows:
             low.check()
 
     # ---- what there is to read

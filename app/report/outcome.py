@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from palpo.app.report.album import Album
 from palpo.app.runtime.rigs import Rig
-from palpo.app.runtime.slow_loop import SlowLoop
+from palpo.app.runtime.slow_thread import SlowThread
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.view import View
 from palpo.haptics.flags import STOPPING
@@ -67,7 +67,7 @@ def vectors(columns: Columns, *names: str) -> NDArray[np.float64]:
     return np.stack([columns[name] for name in names], axis=1)
 
 
-def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
+def measured(rig: Rig, slow: SlowThread, columns: Columns) -> dict[str, Any]:
     """What the run measured: servo, slow loop, forces, depth, masses, and what its system finds."""
     servo = servo_summary(rig.servo)
     # the forces of a stopping servo are those of its fade
@@ -106,12 +106,12 @@ def measured(rig: Rig, slow: SlowLoop, columns: Columns) -> dict[str, Any]:
     }
 
 
-def _other(loop: SlowLoop) -> dict[str, Any]:
+def _other(loop: SlowThread) -> dict[str, Any]:
     """Of a slower loop beside the first: its rate, and how its steps went."""
     whole = loop.seconds if loop.seconds.count else loop.low.times.whole()
     return {
         "rate_hz": 1.0 / loop.period,
-        "wish_hz": loop.rig.spec.rates.servo_hz / loop.rig.ratios[loop.number],
+        "wish_hz": loop.rig.spec.rates.servo_hz / loop.low.ratio,
         "pace": loop.pacer.words() if loop.seconds.count else "",
         "rate_changes": loop.pacer.changes,
         "steps": whole.count or loop.steps,
@@ -168,7 +168,7 @@ def _coarse_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.add.reduceat(counts, np.arange(0, len(counts), MERGED))
 
 
-def warnings_of(rig: Rig, slow: SlowLoop, result: Mapping[str, Any]) -> list[str]:
+def warnings_of(rig: Rig, slow: SlowThread, result: Mapping[str, Any]) -> list[str]:
     """Sentences on what went less than well."""
     servo = result["servo"]
     found = []

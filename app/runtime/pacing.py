@@ -16,8 +16,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from palpo.app.runtime.rigs import LowLoop
 from palpo.config.schema.scene import BaseScene
+from palpo.physics.engine.slow_loop import SlowLoop
 from palpo.physics.exchange.budget import Budget
 
 SLOWEST_HZ = 10.0
@@ -175,15 +175,14 @@ class Pacer:
         return True
 
 
-def pacers_of(spec: BaseScene, ratios: Sequence[int], lows: Sequence[LowLoop], free: bool) -> list[Pacer]:
+def pacers_of(spec: BaseScene, lows: Sequence[SlowLoop], free: bool) -> list[Pacer]:
     """What chooses the rate of each slow loop, by its ticks in a period and what it can do with less of.
 
     free: whether a rate may be lowered, where the scene allows it.
     """
     rates = spec.rates
     ladders = (
-        rungs_of(ratio, rates.servo_hz, rates.render_hz, low.spares, low.slowest_hz)
-        for ratio, low in zip(ratios, lows, strict=True)
+        rungs_of(low.ratio, rates.servo_hz, rates.render_hz, low.spares, low.slowest_hz) for low in lows
     )
     free = free and adapts(spec)
     return [Pacer(rungs if free else rungs[:1], rates.dt) for rungs in ladders]

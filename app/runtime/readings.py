@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from palpo.app.runtime.health import Signs, light
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
-from palpo.app.runtime.slow_loop import SlowLoop
+from palpo.app.runtime.slow_thread import SlowThread
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.flags import PASSIVATED
 from palpo.haptics.passivity import MODES
@@ -48,7 +48,7 @@ class _Counter:
             self._then, self._before = now, count
 
 
-def _rates(slow: SlowLoop) -> str:
+def _rates(slow: SlowThread) -> str:
     """The rates of the slow loops, the quickest first."""
     return " and ".join(f"{1.0 / loop.period:.3g}" for loop in (slow, *slow.beside))
 

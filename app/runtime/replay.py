@@ -31,7 +31,7 @@ from palpo.app.runtime.comparison import Comparison, compare
 from palpo.app.runtime.live import changed
 from palpo.app.runtime.rigs import Further, Rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
-from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
+from palpo.app.runtime.slow_thread import SlowThread, lock_step_run
 from palpo.app.systems.system import make_rig
 from palpo.config.load import load_scene, recorded_scene
 from palpo.config.schema.scene import BaseScene
@@ -192,7 +192,7 @@ class _Rerun:
         """All columns of the repeated run."""
         self.now = self.rig()
         self.visual = self.now.visual
-        self.slow = SlowLoop(self.now, ())
+        self.slow = SlowThread(self.now, ())
         self.album = Album(self.n * self.spec.rates.dt)
         if self.film is not None:
             self.album.film = self.film
@@ -276,8 +276,8 @@ class _Rerun:
 
     def _by_schedule(self) -> None:
         """A run in threads: each slow step where it was."""
-        steps = steps_of(self.recording, self.now.ratios)
-        lows, loops = (self.now.low, *self.now.others), (self.slow, *self.slow.beside)
+        lows, loops = self.now.lows, self.slow.loops
+        steps = steps_of(self.recording, [low.ratio for low in lows])
         self._change()
         for tick, step, ends in in_order(steps):
             self._run_to(tick)
@@ -287,14 +287,14 @@ class _Rerun:
                 loop.use(step.budget)
                 if leads:
                     self.slow.take_changes()
-                low.begin()
+                low.step()
                 continue
             slot = self.visual.take_tool() if leads else -1
-            low.finish(step.until, step.present)
+            low.publish(step.tick, step.frame_tick)
             loop.steps += 1
             low.check()
             if leads:
-                self.slow.show(slot, step.until)
+                self.slow.show(slot, step.tick)
                 self._look()
         self.known = known_until(self.recording, steps)
         self._run_to(self.known)

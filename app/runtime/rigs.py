@@ -1,7 +1,7 @@
 """What a run asks of a system: the seam between the loops and what they simulate.
 
-A rig is one scene ready for one run: a servo with the system's tick, a slow loop, and what there is to see.
-Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bodies, no frames and no solver.
+A rig is one scene ready for one run: a servo with the system's tick, its slow loops, and what there is to
+see. Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bodies, no frames and no solver.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +20,8 @@ from palpo.haptics.limits import LimitParams
 from palpo.haptics.servo import Servo, make_servo
 from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.engine.lock_step import LockedLoops
+from palpo.physics.engine.slow_loop import SlowLoop
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.physics.numerics.errors import InputError
@@ -86,70 +86,6 @@ class Curves(NamedTuple):
     """By name, shape (n,) each."""
 
 
-class LowLoop(Protocol):
-    """The slow loop's work: steps in two halves, each of which ends in a frame that the servo adopts."""
-
-    spares: tuple[str, ...]
-    slowest_hz: float
-    """Fields of a Budget that its steps take less time with, beside the period."""
-    times: StepTimes
-    """Wall times of the named parts of its steps."""
-    frame_id: int
-    tick: int
-    """Ticks whose forces the bodies contain."""
-    present: int
-    """Ticks whose forces the last frame contains."""
-    lost_slots: int
-    """Candidates of the last step that found no room."""
-
-    def set_budget(self, budget: Budget) -> None:
-        """What the next steps may cost; only between two of them."""
-        ...
-
-    def begin(self) -> None:
-        """First half of a step."""
-        ...
-
-    def begun(self) -> int:
-        """Servo ticks that the state read by `begin` had behind it, -1 for none."""
-        ...
-
-    def complete(self) -> int:
-        """Ticks whose forces are known by now."""
-        ...
-
-    def finish(self, until: int, present: int | None = None) -> None:
-        """Second half: publish the frame; the bodies contain the forces of ticks before `until`."""
-        ...
-
-    def adopted(self) -> bool:
-        """Whether the servo has taken the last frame."""
-        ...
-
-    def asked(self) -> bool:
-        """Whether a step should begin before it is due; only between two steps."""
-        ...
-
-    def check(self) -> None:
-        """Raise RuntimeError or FloatingPointError, in words, for a state that cannot go on."""
-        ...
-
-    def close(self) -> None:
-        """End worker threads."""
-        ...
-
-
-class LockStepper(Protocol):
-    """Both rates in one thread, without a clock."""
-
-    tick: int
-    ratio: int
-
-    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the slow steps between."""
-        ...
-
-
 class Picture(Protocol):
     """What there is to see; the slow loop writes, one other thread reads."""
 
@@ -184,34 +120,27 @@ class Rig(Protocol):
     servo: Servo
     dt: float
     """Servo period [s]."""
-    ratio: int
-    """Servo ticks in a slow period of the scene's own rate."""
     held: NDArray[np.float64]
     """The tool's held point at rest [m], shape (3,)."""
 
     @property
-    def low(self) -> LowLoop:
-        """The slow loop's work."""
+    def ratio(self) -> int:
+        """Servo ticks in a slow period of the scene's own rate."""
         ...
 
     @property
-    def others(self) -> Sequence[LowLoop]:
-        """Further slow loops, each with a rate of its own; none in most systems."""
+    def lock(self) -> LockedLoops:
+        """The driver without a clock, and the slow loops."""
         ...
 
     @property
-    def ratios(self) -> tuple[int, ...]:
-        """Servo ticks in a period of `low` and of each of `others` by the scene."""
-        ...
-
-    def adopted_at(self, number: int) -> int:
-        """Ticks done when the servo took the last frame of slow loop `number`, -1 if it has not; asked only
-        where there are several."""
+    def lows(self) -> Sequence[SlowLoop]:
+        """The slow loops, the quickest first; most systems have one."""
         ...
 
     @property
-    def lock(self) -> LockStepper:
-        """The driver without a clock."""
+    def low(self) -> SlowLoop:
+        """The first slow loop, which leads the others."""
         ...
 
     @property
@@ -294,27 +223,26 @@ class Rig(Protocol):
 
 
 class PlainRig:
-    """What most rigs say: one slow loop without an interface, all at the servo's rate, nothing to warn of."""
+    """What most rigs say: without an interface, all at the servo's rate, nothing to warn of."""
 
     kind = NO_INTERFACE
     servo: Servo
-    lock: Any
-    """A LockStepper of the system's own."""
-    ratio: int
+    lock: LockedLoops
 
     @property
-    def others(self) -> Sequence[LowLoop]:
+    def lows(self) -> Sequence[SlowLoop]:
         """See Rig."""
-        return ()
+        return self.lock.lows
 
     @property
-    def ratios(self) -> tuple[int, ...]:
+    def low(self) -> SlowLoop:
         """See Rig."""
-        return (self.ratio,)
+        return self.lock.lows[0]
 
-    def adopted_at(self, number: int) -> int:
+    @property
+    def ratio(self) -> int:
         """See Rig."""
-        raise ValueError(f"slow loop {number} of one")
+        return self.low.ratio
 
     @property
     def latency(self) -> str:
@@ -323,8 +251,9 @@ class PlainRig:
 
     @property
     def waited(self) -> int:
-        """There are no frames to wait for."""
-        return 0
+        """See Rig."""
+        ticks = self.low.ticks[0]
+        return int(ticks["calls"] - ticks["done"])
 
     @property
     def behind(self) -> int:
@@ -352,7 +281,9 @@ class PlainRig:
         with progress.stage("compiling the servo, or loading it"):
             compile_servo(self.servo)
         with progress.stage("compiling the slow loop, or loading it"):
-            self.lock.advance(WARM_PERIODS * max(self.ratios), lambda n: servo_run(self.servo, n))
+            self.lock.advance(
+                WARM_PERIODS * max(low.ratio for low in self.lows), lambda n: servo_run(self.servo, n)
+            )
             drain_rows(self.servo)
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:

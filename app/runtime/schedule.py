@@ -16,8 +16,10 @@ class LowStep(NamedTuple):
     frame: int
     begin: int
     """Ticks that the servo had done in the state that it began with."""
-    until: int
-    present: int
+    tick: int
+    """Ticks whose forces the bodies contain."""
+    frame_tick: int
+    """Ticks whose forces the frame contains."""
     budget: Budget
     adopted: int
     """Ticks that the servo had done when it adopted the frame; -1 where it did not."""
@@ -47,10 +49,10 @@ def steps_of(recording: Recording, ratios: Sequence[int]) -> list[list[LowStep]]
         seen = dict(zip(ids.tolist(), first.tolist(), strict=True))
         adopted = [seen.get(frame, -1) for frame in told["frame"].tolist()]
     columns = (told[k].astype(int).tolist() for k in ("frame", "begin_tick", "until_tick", "present_tick"))
-    for loop, frame, begin, until, present, budget, at in zip(
+    for loop, frame, begin, tick, frame_tick, budget, at in zip(
         loops, *columns, _budgets(recording, loops, ratios), adopted, strict=True
     ):
-        steps[loop].append(LowStep(loop, frame, begin, until, present, budget, at))
+        steps[loop].append(LowStep(loop, frame, begin, tick, frame_tick, budget, at))
     return steps
 
 

@@ -33,7 +33,7 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.pacing import Pacer, pacers_of
 from palpo.app.runtime.problem_export import ProblemExport
 from palpo.app.runtime.rigs import Rig
-from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run, step_columns, step_times
+from palpo.app.runtime.slow_thread import SlowThread, lock_step_run, step_columns, step_times
 from palpo.app.systems.system import check_kind, make_rig
 from palpo.config.load import load_scene
 from palpo.config.schema.scene import BaseScene
@@ -169,7 +169,7 @@ class Session:
         self.visual.timed = not self.options.lock_step
         self.visual.follow_servo()
         self.album = Album(self.ticks / rate)
-        self.slow = SlowLoop(self.rig, self.names, path=path, pacer=pacer, others=others)
+        self.slow = SlowThread(self.rig, self.names, path=path, pacer=pacer, others=others)
         self.trace = RingTrace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
@@ -204,7 +204,7 @@ class Session:
 
     def _pacers(self, rig: Rig) -> list[Pacer]:
         """What chooses the slow rates of a rig; in lock-step nothing does."""
-        return pacers_of(self.spec, rig.ratios, (rig.low, *rig.others), free=not self.options.lock_step)
+        return pacers_of(self.spec, rig.lows, free=not self.options.lock_step)
 
     def meta(self) -> dict[str, Any]:
         """What a recording must hold so that the run can be repeated."""
@@ -261,7 +261,7 @@ class Session:
     def record(self, path: Path | None) -> None:
         """Record to this file from now on, or no longer; raises HapticsError if it cannot be written."""
         columns = columns_of(1 + len(self.rig.servo.led))
-        steps = step_columns(self.names, several=bool(self.rig.others))
+        steps = step_columns(self.names, several=len(self.rig.lows) > 1)
         new = None if path is None else Recorder(path, self.meta(), columns, steps)
         self.slow.recorder = new
         old, self.recorder = self.trace.record(new), new

@@ -44,6 +44,6 @@ def rehearse(scene: str) -> None:
         near_points(visual.geometry, state)
         if nearness is not None:
             nearness.look(state)
-        session.rig.low.adopted()
+        session.rig.low.in_force()
 
     session.run(look)

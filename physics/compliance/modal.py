@@ -126,7 +126,6 @@ def adopt_newest(s, batch, h):
     told.fresh, told.id = 1, s.frame.head[f].id
     told.stays = 1 if motion in (HELD, EXTRAPOLATED) else 0
     told.base_tick = s.frame.head[f].base_tick
-    told.patience, told.stretch = s.frame.head[f].patience, s.frame.head[f].stretch
 
 
 @kernel

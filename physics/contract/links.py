@@ -5,8 +5,8 @@
 A panel, a slow loop, a picture: each is a link, which knows what it brings and what it takes, and the bodies,
 detectors and holds that this is of. It is compiled and cached alone. Its stages:
 
-    OVERDUE   LATE where a frame is overdue by far, so that the scene's time has to stand still; ASTRAY where
-              it has to since a body's model has lost its shape, until a new frame brings another
+    ASTRAY    LOST where a body's model has lost its shape, so that the scene's time has to stand still until
+              a new frame brings another
     SETTINGS  what an operator has changed comes into force
     FRAME     the newest frame comes into force; the hands know by now where they want to be
     BOOK      after each step: what is added up over steps
@@ -23,11 +23,11 @@ from numba.extending import intrinsic
 from palpo.physics.exchange.handle import HandleType
 from palpo.physics.numerics.kernels import callback
 
-OVERDUE, SETTINGS, FRAME, BOOK, TELL = range(5)
+ASTRAY, SETTINGS, FRAME, BOOK, TELL = range(5)
 """Stages."""
 
-LATE, ASTRAY = 4, 5
-"""What OVERDUE returns beside the answers of palpo.physics.contract.stages."""
+LOST = 4
+"""What ASTRAY returns beside the answers of palpo.physics.contract.stages."""
 
 
 def link(smallest: Any) -> Callable[[Callable[..., Any]], Any]:

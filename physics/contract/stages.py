@@ -62,11 +62,11 @@ POINT, ROTATION, FIELD = 0, 1, 3
 
 FRAME = np.dtype(
     [("fresh", np.int64), ("id", np.int64), ("base_tick", np.int64), ("replayed", np.int64),
-     ("patience", np.int64), ("stretch", np.int64), ("stays", np.int64)]
+     ("stays", np.int64)]
 )  # fmt: skip
 """What ADOPT tells: whether it took a frame, its number, the tick that it was made at, the ticks replayed
-since; what palpo.physics.exchange.patience wants to know; and whether its points stay where the frame has
-them, whatever forces are pushed, though they yield to these in W."""
+since; and whether its points stay where the frame has them, whatever forces are pushed, though they yield to
+these in W."""
 
 
 WANTS = np.dtype([("v", np.int64), ("d", np.int64)])

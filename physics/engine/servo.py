@@ -1,6 +1,6 @@
 """One tick of the servo, of any scene.
 
-    wait        while a frame is overdue by far, the scene's time stands still (exchange.patience)
+    wait        while a frame is overdue by far, the scene's time stands still (exchange.frames)
     settings    what an operator has changed
     aim         each device's pose becomes what its hand wants
     adopt       the newest frames of slow loops
@@ -22,14 +22,14 @@ from numba import typeof, types
 from numpy.typing import NDArray
 
 from palpo.physics.compliance.fixed import FIXED, make_fixed
-from palpo.physics.contract.links import ASTRAY, BOOK, FRAME, LATE, OVERDUE, SETTINGS, TELL, call_link
+from palpo.physics.contract.links import ASTRAY, BOOK, FRAME, LOST, SETTINGS, TELL, call_link
 from palpo.physics.contract.stages import DONE, make_hand
 from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.grip import Grip, add_felt, felt_by, lead, make_grip, pose, tell_device
 from palpo.physics.engine.table import Engine
 from palpo.physics.engine.tick import step
+from palpo.physics.exchange.frames import SlowFrames, make_frames, wait, waits
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for, handle_like, of_process
-from palpo.physics.exchange.patience import none_in_force, wait
 from palpo.physics.exchange.port import (
     CONTACTS_LOST,
     FELT_BITS,
@@ -54,7 +54,7 @@ class TickState(NamedTuple):
 
     port: Port  # of the first hand's device; its status is the scene's
     ticks: NDArray[np.void]  # (1,) of TICKS
-    in_force: NDArray[np.void]  # (k,) of palpo.physics.exchange.patience.IN_FORCE, one for each low loop
+    frames: SlowFrames  # of the slow loops
     engine: Engine
     grip: Grip
     grips: NDArray[np.int64]  # (g,) addresses
@@ -76,19 +76,19 @@ def make_servo(
     grips: Sequence[Grip],
     links: Sequence[Bound] = (),
     ticks: NDArray[np.void] | None = None,
-    in_force: NDArray[np.void] | None = None,
+    frames: SlowFrames | None = None,
     kept: Sequence[object] = (),
 ) -> TickState:
     """The state of an engine's ticks.
 
-    ticks: `make_ticks`, in_force: `none_in_force` of all low loops, if links know them already.
+    ticks: `make_ticks`, frames: `make_frames` of all slow loops, if links know them already.
     kept: what else has addresses in the engine, and lives as long as the ticks' state.
     """
     hands = [Handle(grip) for grip in grips]
     servo = TickState(
         port=grips[0].port,
         ticks=make_ticks() if ticks is None else ticks,
-        in_force=none_in_force() if in_force is None else in_force,
+        frames=make_frames() if frames is None else frames,
         engine=engine,
         grip=grips[0],
         grips=np.array([hand.address for hand in hands], np.int64),
@@ -121,12 +121,14 @@ def ask_links(s, stage):
 @kernel
 def _age(s):
     """Age [ticks] of the frame that is oldest by its loop's own measure, that one's stretch, and its wait."""
-    worst, stretch, waited = 0, 0, 0
-    for k in range(s.in_force.shape[0]):
-        one = s.in_force[k]
+    worst, stretch, waited, seen = 0, 0, 0, False
+    for k in range(s.frames.in_force.shape[0]):
+        one = s.frames.in_force[k]
+        if one.patience == 0:  # settings alone
+            continue
         age = s.ticks[0].done - one.adopted_at
-        if k == 0 or age - one.stretch > worst - stretch:
-            worst, stretch = age, one.stretch
+        if not seen or age - one.stretch > worst - stretch:
+            worst, stretch, seen = age, one.stretch, True
         waited = max(waited, one.waited)
     s.port.status[0].stretch = stretch
     return worst + waited
@@ -134,13 +136,13 @@ def _age(s):
 
 @kernel
 def _stands_still(s):
-    """WAITING if any frame is overdue by far, which each link counts of its own; SHAPE_LOST too if it is."""
+    """WAITING if a frame is overdue by far, which is counted; SHAPE_LOST too if a model has gone astray."""
     flags = 0
     for k in range(s.link.shape[0]):
-        code = call_link(s.link[k], OVERDUE, s.link_state[k], s.engine.step[0])
-        if code == ASTRAY:
-            flags |= WAITING | SHAPE_LOST
-        elif code == LATE:
+        if call_link(s.link[k], ASTRAY, s.link_state[k], s.engine.step[0]) == LOST:
+            flags = WAITING | SHAPE_LOST
+    for k in range(s.frames.in_force.shape[0]):
+        if waits(s.frames, k, s.ticks[0].done):
             flags |= WAITING
     return flags
 
@@ -215,7 +217,12 @@ def _begin(s):
     if ask_links(s, SETTINGS) != DONE:
         return False
     aim(s)
-    return ask_links(s, FRAME) == DONE
+    s.port.status[0].replayed = 0
+    if ask_links(s, FRAME) != DONE:
+        return False
+    if s.frames.in_force.shape[0] > 0:
+        s.port.status[0].frame = s.frames.in_force[0].frame
+    return True
 
 
 @kernel

@@ -36,11 +36,11 @@ SETTINGS = np.dtype(
 (palpo.physics.exchange.port.Port.live)."""
 
 HEAD = np.dtype(
-    [(name, np.int64) for name in ("id", "motion", "geometry", "base_tick", "patience", "stretch", "n_slots",
-                                   "n_near", "n_pairs", "n_modes", "n_contacts", "n_fields", "n_cavities")]
+    [(name, np.int64) for name in ("id", "motion", "geometry", "base_tick", "n_slots", "n_near", "n_pairs",
+                                   "n_modes", "n_contacts", "n_fields", "n_cavities")]
 )  # fmt: skip
-"""Which frame it is; HELD to EXACT; FRESH or FROZEN; the first tick that it has not in it; what it tells of
-the next one [ticks] (palpo.physics.exchange.patience.patience_of); and how many there are of each."""
+"""Which frame it is; HELD to EXACT; FRESH or FROZEN; the first tick that it has not in it; and how many there
+are of each."""
 
 TURNS, IS_FIELD = 1, 2
 """What ConstraintFrame.slot_turns says of a slot that is no point."""

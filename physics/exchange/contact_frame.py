@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
 from palpo.physics.exchange.contact_count import CONTACT_COUNT
-from palpo.physics.exchange.quasistatic_frame import VALUES
 
 
 class ContactFrame(NamedTuple):
     """Contacts found at one pose, slow loop to servo; see physics.collision.mobile_contacts.Contacts."""
 
-    id: NDArray[np.int64]  # (3,) 1, 2, ...
-    patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
-    settings: NDArray[np.void]  # (3,) of palpo.physics.exchange.quasistatic_frame.VALUES
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
     nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]
@@ -50,7 +46,6 @@ def make_contact_frame(n_mobile: int, n_fixed: int, contacts: int) -> ContactFra
     """No contacts between bodies of that many boundary nodes."""
     c = contacts
     return ContactFrame(
-        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros(SLOTS, VALUES),
         np.zeros((SLOTS, n_mobile, 3)),
         np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf), np.zeros(SLOTS, CONTACT_COUNT),
         np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c), np.int32), np.zeros((SLOTS, 2, c, 3), np.int32),

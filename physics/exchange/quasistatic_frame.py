@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
+from palpo.physics.exchange.buffer import SLOTS
 from palpo.physics.exchange.gains import GAINS
 
 VALUES = np.dtype(
@@ -39,13 +39,6 @@ sweeps as they are; maximal dissipation; or Uzawa's with steps to a stop. All bu
 place in the engine's list."""
 
 
-class Settings(NamedTuple):
-    """What an operator may change, slow loop to servo."""
-
-    id: NDArray[np.int64]  # (3,) rises with each change; the servo's status names the one in force
-    value: NDArray[np.void]  # (3,) of VALUES
-
-
 class Picture(NamedTuple):
     """Bodies and contacts at the end of a tick, servo to slow loop; at most c contacts, open ones too."""
 
@@ -61,21 +54,6 @@ class Picture(NamedTuple):
     contact_point: NDArray[np.float64]  # (3, c, 3) [m] on the mobile body
     contact_force: NDArray[np.float64]  # (3, c, 3) [N] on the mobile body
     contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
-
-
-def make_settings(values: NDArray[np.void]) -> Settings:
-    """Settings that start from these (1,) of VALUES."""
-    return Settings(np.zeros(SLOTS, np.int64), np.repeat(values, SLOTS))
-
-
-def publish_settings(
-    settings: Settings, control: NDArray[np.int64], values: NDArray[np.void], identity: int
-) -> None:
-    """Hand new (1,) of VALUES to the servo, under a number that its status will name."""
-    slot = writer_slot(control)
-    settings.id[slot] = identity
-    settings.value[slot] = values[0]
-    publish(control)
 
 
 def make_picture(n_surface: int, contacts: int) -> Picture:

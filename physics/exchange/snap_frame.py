@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.buffer import SLOTS, publish, writer_slot
+from palpo.physics.exchange.buffer import SLOTS
 
 VALUES = np.dtype(
     [("friction", np.float64), ("restitution", np.float64), ("correction", np.float64), ("solver", np.int64),
@@ -40,7 +40,6 @@ GAINS = 5
 class SnapSettings(NamedTuple):
     """What an operator may change, slow loop to servo."""
 
-    id: NDArray[np.int64]  # (3,) rises with each change; the servo's status names the one in force
     value: NDArray[np.void]  # (3,) of VALUES
     gains: NDArray[np.float64]  # (3, GAINS, 6, 6)
 
@@ -68,25 +67,9 @@ class SnapPicture(NamedTuple):
 def make_snap_settings(values: NDArray[np.void], gains: NDArray[np.float64]) -> SnapSettings:
     """Settings that start from these values (1,) of VALUES and gains (GAINS, 6, 6)."""
     return SnapSettings(
-        np.zeros(SLOTS, np.int64),
         np.tile(values, SLOTS),
         np.tile(np.asarray(gains, float), (SLOTS, 1, 1, 1)),
     )
-
-
-def publish_snap_settings(
-    settings: SnapSettings,
-    control: NDArray[np.int64],
-    values: NDArray[np.void],
-    gains: NDArray[np.float64],
-    identity: int,
-) -> None:
-    """Hand new values and gains to the servo, under a number that its status will name."""
-    slot = writer_slot(control)
-    settings.id[slot] = identity
-    settings.value[slot] = values[0]
-    settings.gains[slot] = gains
-    publish(control)
 
 
 def make_snap_picture(coordinates: int, contacts: int) -> SnapPicture:

@@ -27,10 +27,8 @@ class SuctionFrame(NamedTuple):
     displacement [m] and a rotation vector about the handle's origin, wrenches their duals [N, N m].
     """
 
-    id: NDArray[np.int64]  # (3,) rises with each frame; the servo's status names the one in force
     origin: NDArray[np.int64]  # (3,) ticks done when the step began
     size: NDArray[np.int64]  # (3, 2) contacts, cavities
-    patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
     settings: NDArray[np.void]  # (3,) of VALUES
     position: NDArray[np.float64]  # (3, 3) [m] of the handle when the step began
     orientation: NDArray[np.float64]  # (3, 4)
@@ -75,10 +73,8 @@ def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
     """Empty slots with room for so many contacts and cavities."""
     m = 3 * contacts + cavities
     return SuctionFrame(
-        id=np.zeros(SLOTS, np.int64),
         origin=np.zeros(SLOTS, np.int64),
         size=np.zeros((SLOTS, 2), np.int64),
-        patience=np.zeros((SLOTS, 2), np.int64),
         settings=make_values(SLOTS),
         position=np.zeros((SLOTS, 3)),
         orientation=_upright(),

@@ -12,15 +12,11 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
 from palpo.physics.exchange.contact_count import CONTACT_COUNT
-from palpo.physics.exchange.quasistatic_frame import VALUES
 
 
 class TangentFrame(NamedTuple):
     """Contact forces where the hand was and where it is going to be, and how they change from there."""
 
-    id: NDArray[np.int64]  # (3,) 1, 2, ...
-    patience: NDArray[np.int64]  # (3, 2) [ticks] of palpo.physics.exchange.patience.patience_of
-    settings: NDArray[np.void]  # (3,) of palpo.physics.exchange.quasistatic_frame.VALUES
     mobile_u: NDArray[np.float64]  # (3, s1, 3) displacement of the boundary [m], body axes
     fixed_u: NDArray[np.float64]  # (3, s2, 3)
     nearest: NDArray[np.float64]  # (3,) least gap of all vertices [m]
@@ -52,7 +48,6 @@ def make_tangent_frame(n_mobile: int, n_fixed: int, contacts: int) -> TangentFra
     """No contacts between bodies of that many boundary nodes."""
     c, upright = contacts, np.tile((1.0, 0.0, 0.0, 0.0), (SLOTS, 1))
     return TangentFrame(
-        np.zeros(SLOTS, np.int64), np.zeros((SLOTS, 2), np.int64), np.zeros(SLOTS, VALUES),
         np.zeros((SLOTS, n_mobile, 3)), np.zeros((SLOTS, n_fixed, 3)), np.full(SLOTS, np.inf),
         np.zeros(SLOTS, CONTACT_COUNT), np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c, 3, 3)),
         np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, 3)), upright.copy(), np.zeros((SLOTS, c, 3)),

@@ -46,7 +46,7 @@ def test_a_joined_point_leaves_its_partner_alone_but_not_the_ground():
     scene = build_scene(parse_scene(SCENE, "joined", ()))
     run = LockStep(scene, "krylov")
     try:
-        run.low.begin()
+        run.low.step()
         pairs, topology = run.low.pairs, scene.topology
     finally:
         run.close()

@@ -74,9 +74,8 @@ class Loop:
 
     def send(self) -> None:
         """One frame, of now."""
-        self.low.begin()
-        if self.low.kind != "monolithic":
-            self.low.finish(self.low.tick)
+        self.low.step()
+        self.low.publish(self.low.tick)
 
     def ask(self, body: Body, stage: int) -> None:
         handles = body.handle, Handle(self.batch), Handle(self.problem)

@@ -249,7 +249,7 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
     path = tmp_path / "run.h5"
     session = Session(replace(PROBE, overrides=(*PROBE.overrides, PRESSED), record=path, duration=60))
     session.prepare()
-    begin, hung = session.rig.low.begin, []
+    make, hung = session.rig.low.step, []
 
     def slow():
         """Begin a slow step; the first after 600 ticks, when the hand presses, waits for 600 ticks more."""
@@ -259,7 +259,7 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
             while tick_count(servo) < hung[0] + 600:
                 time.sleep(1e-3)
             hung.append(tick_count(servo))
-        begin()
+        return make()
 
     def watch(_state, _fresh):
         # when the force is back, however late the frames of a busy machine are
@@ -267,7 +267,7 @@ def test_a_slow_loop_that_hangs_costs_the_force_but_not_the_run(tmp_path, monkey
             session.end()
         time.sleep(1e-3)
 
-    monkeypatch.setattr(session.rig.low, "begin", slow)
+    monkeypatch.setattr(session.rig.low, "step", slow)
     done = session.run(watch)
     assert done.status == FINISHED
     assert done.result["servo"]["limits"]["watchdog_trips"] >= 1

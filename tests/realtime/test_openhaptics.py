@@ -266,8 +266,8 @@ def test_the_real_tick_gives_the_forces_of_the_lock_step_run(stand_in):
         place = make_workspace(offset=offset)
         made = MultirateRig(spec, Start(lambda _held: device, place, limits, "krylov"))
         # the frame that the first tick needs, and no other: the servo is alone
-        made.low.begin()
-        made.low.finish(0)
+        made.low.step()
+        made.low.publish(0)
         return made
 
     touch = rig(external())

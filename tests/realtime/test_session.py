@@ -43,14 +43,14 @@ def test_a_scene_that_no_hand_leads_comes_to_its_end_however_slow_its_steps_are(
         Options("suction-gripper", ("rates.low_hz=50",), device="mock", baseline=False, duration=1e-3 * ticks)
     )
     session.prepare()
-    low, begin = session.rig.low, session.rig.low.begin
+    low, make = session.rig.low, session.rig.low.step
     last = 2.5 * session.rig.ratio * session.rig.dt
 
-    def slowly() -> None:
+    def slowly() -> int:
         time.sleep(last)
-        begin()
+        return make()
 
-    low.begin = slowly  # type: ignore[method-assign]
+    low.step = slowly  # type: ignore[method-assign]
     outcome = session.run()
     assert outcome.status == FINISHED
     made = round(session.rig.built.suction.time / session.rig.dt)
@@ -108,14 +108,14 @@ def test_an_error_in_the_slow_loop_stops_the_servo(monkeypatch):
     session.prepare()
     steps = []
 
-    def fail_later() -> None:
+    def fail_later() -> int:
         steps.append(1)
         if len(steps) > 1:
             raise ValueError("out of paper")
-        begin()
+        return make()
 
-    begin = session.rig.low.begin
-    monkeypatch.setattr(session.rig.low, "begin", fail_later)
+    make = session.rig.low.step
+    monkeypatch.setattr(session.rig.low, "step", fail_later)
     outcome = session.run()
     assert outcome.status == FAILED
     assert "out of paper" in outcome.result["exit_reason"]

@@ -14,7 +14,7 @@ import pytest
 from palpo.app.cli import main as cli
 from palpo.app.cli.main import main
 from palpo.app.cli.refusal import Refusal, account
-from palpo.app.runtime.slow_loop import SlowLoop
+from palpo.app.runtime.slow_thread import SlowThread
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -169,7 +169,7 @@ def test_whatever_has_no_words_for_the_user_is_an_error_of_the_program(error):
 
 
 def test_an_unexpected_exception_of_the_slow_loop_is_told_as_one():
-    loop = SlowLoop.__new__(SlowLoop)
+    loop = SlowThread.__new__(SlowThread)
     loop.failure, loop._stepping = "", threading.Lock()
     assert not loop._guarded(lambda: [][-1])
     assert loop.failure.startswith("the slow loop stopped: an error of the program: IndexError")

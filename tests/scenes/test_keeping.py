@@ -31,7 +31,7 @@ def drive(session, ticks):
     rows, servo = [], session.rig.servo
     for _ in range(0, ticks, session.rig.ratio):
         for loop in session.slow.loops:
-            if loop.low.adopted():
+            if loop.low.in_force():
                 loop.step()
         servo_run(servo, session.rig.ratio)
         rows.append(drain_rows(servo))

@@ -411,7 +411,7 @@ def test_where_steps_take_longer_than_the_servo_s_patience_the_scene_goes_on_as_
             assert moved == 0.0
         assert trace["depth"].max() == 0.0
         made, tool = run.made, run.high.held.tool.x.copy()
-        assert run.low.present <= made
+        assert run.low.frame_tick <= made
         momentum = -1e-3 * forces[: run.low.tick].sum(axis=0)
         np.testing.assert_allclose(body.momentum()[0], momentum, atol=1e-12)
     run.close()
@@ -567,11 +567,11 @@ def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
     coarse = ["bodies.cylinder.geometry.around=11", "bodies.cylinder.geometry.along=6"]
     run = LockStep(build_scene(load_scene("wire", coarse)), "monolithic")
     cylinder, wire = member(run, "cylinder"), run.scene.names.index("wire")
-    rest, high, finish = cylinder.body.mesh.surface(), run.high, run.low.finish
+    rest, high, follow = cylinder.body.mesh.surface(), run.high, run.low.follow
     pressed = 0
 
-    def judge(until: int) -> None:
-        # the cylinder is still where the tick found it
+    def judge(tick: int) -> None:
+        # before it has taken the tick's forces the cylinder is still where the tick found it
         nonlocal pressed
         contacts, engine = high.search.found, high.engine
         n = int(engine.contacts.count[0]["found"])
@@ -579,15 +579,15 @@ def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
         here = np.flatnonzero(
             bears & (contacts.body[:n, 0] == wire) & (contacts.body[:n, 1] == cylinder.number)
         )
-        if len(here):
+        if len(here) and tick > run.low.tick:
             points, weights = contacts.slots[here, 1], contacts.weights[here, 1]
             q = (weights[..., None] * high.search.x[np.maximum(points, 0)]).sum(axis=1)
             q += 1e-6 * contacts.frame[here, 0]
-            assert (winding_numbers(q, rest.with_vertices(cylinder.body.x)) < 0.5).all(), until
+            assert (winding_numbers(q, rest.with_vertices(cylinder.body.x)) < 0.5).all(), tick
             pressed += len(here)
-        finish(until)
+        follow(tick)
 
-    run.low.finish = judge
+    run.low.follow = judge
     rows = [(0.02, 0.12, 0.2, 0), (0.37, 0.06, 0.265, 0), (0.52, 0.05, 0.22, 0), (0.62, 0.05, 0.217, 0)]
     path = waypoint_path([(0.0, 0.12, 0.2, 0), *rows], "smooth")[0]
     run.high.port.position[:] = path[0]

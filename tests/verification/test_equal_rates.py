@@ -44,16 +44,16 @@ def test_a_run_whose_low_step_breaks_down_keeps_the_ticks_made_before_and_says_w
     with SceneDrive(str(scene)) as run:
         low, made = run.lock.low, before * run.lock.ratio
         steps = [0]
-        prepare = low.begin
+        make = low.step
 
-        def begin() -> None:
+        def step() -> int:
             # the first two are made before the first tick
             if steps[0] == before + 1:
                 low.members[0].body.x[:] = np.nan
             steps[0] += 1
-            prepare()
+            return make()
 
-        low.begin = begin  # type: ignore[method-assign]
+        low.step = step  # type: ignore[method-assign]
         trace = run.go(resting(ABOVE, 200))
     assert run.stopped and run.lock.broken
     assert made <= len(trace["force"]) < 200

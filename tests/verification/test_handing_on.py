@@ -36,9 +36,9 @@ def apart(turn: float, swing: float) -> float:
     low = lock.low
     trace = lock.run(np.tile(lock.high.port.position.copy(), (PERIODS * lock.ratio + 1, 1)))
     assert len(trace["force"]) == PERIODS * lock.ratio + 1 and not lock.high.engine.contacts.count[0]["found"]
-    assert isinstance(low, Krylov) and low._followed and low.present > low.tick
+    assert isinstance(low, Krylov) and low._followed and low.frame_tick > low.tick
     handed = places(low)
-    low._made_again(low.present)
+    low._made_again(low.frame_tick)
     again = places(low)
     lock.close()
     return max(float(np.abs(a - b).max()) for a, b in zip(handed, again, strict=True))
@@ -101,7 +101,7 @@ def test_a_frame_counts_as_taken_once_a_tick_on_it_has_ended():
     with SceneDrive("mixed-cup", ("rates.low_hz=100",)) as run:
         run.go(scene_path(run.spec)[:45])
         low, log = run.lock.low, run.lock.high.link.models
-        assert low.adopted()
-        row = (low.complete() - 1) & (len(log.tick) - 1)
+        assert low.in_force()
+        row = (low.known() - 1) & (len(log.tick) - 1)
         log.frame[row] -= 1
-        assert not low.adopted()
+        assert not low.in_force()

@@ -10,13 +10,14 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
 from palpo.physics.engine.build import Bound
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import tick, tick_data
-from palpo.physics.exchange.buffer import acquire, reader_slot
+from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.frames import patience_of
 from palpo.physics.exchange.gains import Gains
-from palpo.physics.exchange.patience import patience_of
 from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
+from palpo.physics.systems.hapco.loop import make_multirate
 from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
 from palpo.physics.systems.hapco.two_rates import two_rate_link
 from tests.verification.hapco_bench import bodies, bottom
@@ -69,7 +70,7 @@ def multirate_run(mu, hold, ratio, speed=SPEED, points=None):
     """Feedback of the two loops (n, 6), frame and age of each tick (n, 2), and the servo's side."""
     servo, m, low = make_multirate(*setup(mu, hold), ratio=ratio)
     data = tick_data(servo)
-    lock, rows, seen = ContactLock(low, ratio), [], []
+    lock, rows, seen = LockedLoops([low]), [], []
     points = iter(path(speed)[0] if points is None else points)
 
     def ticks(n):
@@ -184,7 +185,7 @@ def _turned(ratio):
         return np.array([_turn(state, lambda: tick(data), k) for k in range(200)])
     servo, m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
     data = tick_data(servo)
-    lock, rows = ContactLock(low, ratio), []
+    lock, rows = LockedLoops([low]), []
     for _ in range(200):
         lock.advance(1, lambda _: rows.append(_turn(m.servo, lambda: tick(data), len(rows))))
     return np.array(rows)
@@ -201,8 +202,8 @@ def test_time_stands_still_while_a_frame_is_overdue():
     ratio, here = 4, bodies()[0].centre
     servo, m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
     data = tick_data(servo)
-    low.begin()
-    low.finish(0)
+    low.step()
+    low.publish(0)
     patience, _ = patience_of(ratio, ratio, 1e-3)
     for k in range(patience):
         force = lead(m.servo, lambda: tick(data), here - np.array([0.0, 1e-5 * k, 0.0]))
@@ -211,26 +212,25 @@ def test_time_stands_still_while_a_frame_is_overdue():
         assert m.servo.port.status["age"][0] == patience + k
         assert m.servo.port.status["flags"][0] == WAITING
     assert m.servo.port.status["contacts"][0] > 0
-    low.begin()
-    assert low.begun() == patience and low.complete() == patience
-    low.finish(patience)
+    assert low.step() == patience and low.known() == patience
+    low.publish(patience)
     assert not lead(m.servo, lambda: tick(data), here + np.array([0.0, 1e-3, 0.0])).any()
-    assert m.servo.port.status["age"][0] == 0 and low.adopted()
+    assert m.servo.port.status["age"][0] == 0 and low.in_force()
     assert servo.ticks["calls"] - servo.ticks["done"] == 3
 
 
 def test_settings_come_with_the_frame():
     servo, m, low = make_multirate(*setup(0.3, Hold()), ratio=2)
     data = tick_data(servo)
-    low.begin()
-    low.finish(0)
+    low.step()
+    low.publish(0)
     low.values["friction"] = 0.7
     lead(m.servo, lambda: tick(data), bodies()[0].centre)
     assert m.servo.live["friction"] == 0.3
-    low.begin()
-    low.finish(1)
+    low.step()
+    low.publish(1)
     lead(m.servo, lambda: tick(data), bodies()[0].centre)
-    assert m.servo.live["friction"] == 0.7 and m.frame.id[reader_slot(m.frame_control)] == 2
+    assert m.servo.live["friction"] == 0.7 and m.servo.frames.in_force["frame"][0] == 2
 
 
 def test_the_compiled_function_takes_this_servo_only():

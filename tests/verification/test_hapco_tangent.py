@@ -20,15 +20,14 @@ from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.contact.tangents import ForceTangents
 from palpo.physics.engine.build import Bound
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import tick, tick_data
-from palpo.physics.exchange.buffer import acquire
-from palpo.physics.exchange.patience import patience_of
+from palpo.physics.exchange.frames import patience_of
 from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.exchange.tangent_frame import make_tangent_frame
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.loop import ContactLock
 from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
 from palpo.physics.systems.hapco.tangent import tangent_link
 from palpo.physics.systems.hapco.tangent_loop import make_tangent
@@ -93,7 +92,7 @@ def followed(mu, ratio, points, vertices=slice(None)):
     """Force along the tangents (n, 3), and both sides."""
     servo, m, low = make_tangent(*setup(mu, vertices), ratio=ratio)
     data, rows, ahead = tick_data(servo), [], iter(points)
-    ContactLock(low, ratio).advance(
+    LockedLoops([low]).advance(
         len(points), lambda n: rows.extend(lead(m.servo, lambda: tick(data), next(ahead)) for _ in range(n))
     )
     return np.array(rows), m, low, servo
@@ -270,11 +269,11 @@ def test_within_a_frame_no_rubbing_gives_energy(way):
     that presses as it rubs a cycle may give a little, which the account of the port takes back."""
     points, _ = straight(ABOVE, DOWN, ALONG)
     _, m, _, servo = followed(0.3, 20, points)
-    m.in_force["patience"] = 10**6
+    m.servo.frames.in_force["patience"] = 10**6
     data, swing = tick_data(servo), np.sin(2.0 * np.pi * np.arange(1201) / 400.0)
     ways = points[-1] + swing[:, None] * np.array(way)
     work = energy(ways, np.array([lead(m.servo, lambda: tick(data), p) for p in ways]))
-    assert m.frame.release[acquire(m.frame_control)[0]].any()
+    assert m.frame.release[m.following.slot[0]].any()
     assert (np.diff(work[::400]) <= 1e-9 * np.abs(work).max()).all() and work[400] < 0.0
 
 
@@ -285,7 +284,7 @@ def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
     data, rng = tick_data(servo), np.random.default_rng(0)
     for jump in rng.uniform(-3e-3, 3e-3, (15, 3)):
         force = lead(m.servo, lambda: tick(data), points[-1] + jump)
-        n = int(m.frame.count["found"][acquire(m.frame_control)[0]])
+        n = int(m.frame.count["found"][m.following.slot[0]])
         r = m.following.force[:n]
         assert (r[:, 0] >= 0.0).all()
         assert (np.hypot(r[:, 1], r[:, 2]) <= 0.3 * r[:, 0] * (1.0 + 1e-12)).all()
@@ -297,16 +296,16 @@ def test_time_stands_still_while_a_frame_is_overdue():
     ratio, points = 4, straight(ABOVE, DOWN)[0]
     servo, m, low = make_tangent(*setup(0.3), ratio=ratio)
     data = tick_data(servo)
-    low.begin()
-    low.finish(0)
+    low.step()
+    low.publish(0)
     for k in range(patience_of(ratio, ratio, 1e-3)[0]):
         force = lead(m.servo, lambda: tick(data), points[k])
     assert force[1] > 0.0
     for _ in range(3):
         np.testing.assert_array_equal(lead(m.servo, lambda: tick(data), points[-1]), force)
         assert m.servo.port.status["flags"][0] == WAITING
-    low.begin()
-    low.finish(low.complete())
+    low.step()
+    low.publish(low.known())
     assert (lead(m.servo, lambda: tick(data), points[-1]) != force).any()
     assert m.servo.port.status["age"][0] == 0
 

@@ -16,7 +16,8 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import PHYSICAL, RELATIVE
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.servo import servo_tick, tick, tick_data
-from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.buffer import acquire, writer_slot
+from palpo.physics.exchange.frames import hand_over
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK, SOLVE_DIVERGED, STATUS, SWEEPS_SPENT, TIME_SPENT
@@ -27,7 +28,6 @@ from palpo.physics.exchange.quasistatic_frame import (
     NEWTON,
     UZAWA_GLOBAL,
     UZAWA_LOCAL,
-    publish_settings,
 )
 from palpo.physics.fem.material import Material
 from palpo.physics.numerics.arrays import copy
@@ -361,6 +361,11 @@ def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
     assert state.engine.solver.told["divergences"] > 0
 
 
+def send(state, values, identity):
+    state.settings[int(writer_slot(state.frames.control[0]))] = values[0]
+    hand_over(state.frames, 0, identity)
+
+
 def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
     def run():
         state, handle = servo(tolerance=1e-6, sweeps=2000)
@@ -370,7 +375,7 @@ def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
             if k in changes:
                 values = state.live.copy()
                 values[changes[k][0]] = changes[k][1]
-                publish_settings(state.settings, state.settings_control, values, k)
+                send(state, values, k)
             rows.append(record(state, handle, [p])[0])
         return np.array(rows)
 
@@ -394,7 +399,7 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     assert abs(smooth[0]) < 0.05 * smooth[1] and state.port.status["frame"][0] == 0
     values = state.live.copy()
     values["friction"], values["force_scale"], values["max_force"] = 0.6, 0.5, 2.0
-    publish_settings(state.settings, state.settings_control, values, 7)
+    send(state, values, 7)
     rough = lead(state, handle, path[2])
     assert -rough[0] > 0.2 * rough[1] and state.port.status["frame"][0] == 7
     assert state.port.live[0].item() == (0.5, 2.0)
@@ -524,7 +529,7 @@ def test_the_c_callback_is_the_tick():
         assert function(other.address) == OK
         assert np.array_equal(one.port.force, two.port.force)
     with pytest.raises(TypeError, match="not laid out as its unit expects"):
-        Bound.bind(hapco_link, one._replace(live_id=one.live_id.astype(float)))
+        Bound.bind(hapco_link, one._replace(mobile_x=one.mobile_x.astype(np.float32)))
     assert isinstance(handle, Handle)
 
 

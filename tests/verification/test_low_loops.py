@@ -89,8 +89,8 @@ def apart(text: str, *overrides: str, latency: str = "period") -> LockStep:
 def catch_up(run: LockStep) -> None:
     """Every full body takes all forces of the servo so far."""
     for low in run.lows:
-        low.begin()
-        low.finish(run.made)
+        low.step()
+        low.publish(run.made)
 
 
 def pressed(run: LockStep, ticks: int = 600) -> NDArray[np.float64]:
@@ -107,7 +107,7 @@ def test_the_quicker_of_two_bodies_names_their_pairs_and_nobody_else():
     run = apart(BALL_ON_BOX_ON_BLOCK)
     pressed(run, 120)
     topology, names = run.scene.topology, run.scene.names
-    assert [low.loop.ratio for low in run.lows] == [10, 50]
+    assert [low.ratio for low in run.lows] == [10, 50]
     named = []
     for link in run.side.links:
         pairs, found = link.frame, set()
@@ -128,7 +128,7 @@ def test_the_quicker_of_two_bodies_names_their_pairs_and_nobody_else():
 
 def test_what_one_soft_body_gets_the_other_gives_at_whatever_rates():
     run = apart(BALL_ON_BOX_ON_BLOCK, "gravity=[0,0,0]", latency="none")
-    impulse = {low.loop.number: np.zeros(3) for low in run.lows}
+    impulse = {low.number: np.zeros(3) for low in run.lows}
 
     def book(number: int):
         def booked(_points: NDArray, given: NDArray) -> None:
@@ -137,7 +137,7 @@ def test_what_one_soft_body_gets_the_other_gives_at_whatever_rates():
         return booked
 
     for low in run.lows:
-        low.booked = book(low.loop.number)
+        low.booked = book(low.number)
     start = run.high.port.position.copy()
     forces = proceed(run, straight(start, start - np.array([0.0, 0.004, 0.0]), 500))["force"]
     catch_up(run)
@@ -221,10 +221,10 @@ def test_a_loop_that_stalls_keeps_no_other_from_its_steps_and_the_scene_waits_wh
     stalled, other = run.clocks[late], run.clocks[1 - late]
     stalled._durations = cycle([2000 / stalled.ratio])
     high = run.high
-    frames = [int(link.in_force["frame"][link.loop[0]]) for link in run.side.links]
+    frames = high.frames.in_force["frame"].tolist()
     run.advance(150, lambda n: run_ticks(run.handle, n))
     # 200 ticks without a frame are borne with at any rate: until then the other loop keeps its own
-    made = int(run.side.in_force["frame"][1 - late]) - frames[1 - late]
+    made = int(high.frames.in_force["frame"][1 - late]) - frames[1 - late]
     assert made >= 150 // other.ratio - 1
     assert not high.port.status["flags"][0] & WAITING
     run.advance(1000, lambda n: run_ticks(run.handle, n))

@@ -94,7 +94,7 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz):
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))
     member, frame, model = run.scene.members[0], run.high.link.frame, run.high.link.interface
     f = int(reader_slot(run.high.link.frame_control))
-    run.low.finish(run.tick)
+    run.low.publish(run.tick)
     n, count = int(frame.mode_body[f, 1]), int(frame.head["n_slots"][f])
     modal = frame.slot_modes[f, :count, :, :n] @ model.z[:n]
     places = model.centre[0] + (frame.slot_x[f, :count] + modal) @ model.axes[0].T
@@ -116,8 +116,7 @@ def test_a_body_that_nobody_touches_rings_on_as_if_it_were_integrated():
         member.body.v = 1e-5 * np.sign(shapes[0]) @ shapes.T / np.abs(shapes).max()
         rest = member.body.x.copy()
         proceed(run, resting(run.high.port.position, 199))
-        if kind == "krylov":
-            run.low.finish(199)
+        run.low.follow(199)
         ringing[kind] = member.body.x - rest
         run.close()
     amplitude = np.abs(ringing["monolithic"]).max()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from palpo.app.devices.device import to_device
 from palpo.app.devices.mock import scripted_path
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.slow_loop import SlowLoop, lock_step_run
+from palpo.app.runtime.slow_thread import SlowThread, lock_step_run
 from palpo.app.systems.system import check_kind, make_rig
 from palpo.benchmarks.remote import DEPTH, DT, UPRIGHT, RemoteRun, in_and_out, on_a_wall
 from palpo.config.load import load_scene
@@ -154,7 +154,7 @@ def test_in_contact_with_a_scene_at_50_ms_and_5_percent_loss_the_channel_stays_p
     ticks = min(path.ticks, 4000)
     run = RemoteRun(rig.servo, make_mock(TOUCH, path.rows(0, ticks)[0]), 50, 0.05)
     try:
-        lock_step_run(rig, SlowLoop(rig, ()), ticks, run.make, lambda: None)
+        lock_step_run(rig, SlowThread(rig, ()), ticks, run.make, lambda: None)
     finally:
         rig.low.close()
     assert run.tick >= 1000

@@ -269,13 +269,13 @@ def test_the_scene_waits_for_a_frame_that_is_late_rather_than_go_on_with_an_old_
     """
     lock = LockStep(small_scene(CLAMPED), durations=(1.0, 40.0))
     low, again = lock.low, []
-    finish = low.finish
+    publish = low.publish
 
-    def watched(until: int, present: int | None = None) -> None:
+    def watched(tick: int, frame_tick: int | None = None) -> None:
         again.append(lock.made - low.tick)
-        finish(until, present)
+        publish(tick, frame_tick)
 
-    low.finish = watched
+    low.publish = watched
     calls = 42 * lock.ratio * 3
     trace = lock.run(np.tile(lock.high.port.position.copy(), (calls, 1)))
     lock.close()

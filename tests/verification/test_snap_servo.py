@@ -11,9 +11,9 @@ from numba.core.runtime import _nrt_python, rtsys
 from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.collision.distance_field import exact_field, grid_field
 from palpo.physics.engine.servo import servo_tick, tick, tick_data
-from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.buffer import acquire, writer_slot
+from palpo.physics.exchange.frames import hand_over
 from palpo.physics.exchange.port import OK
-from palpo.physics.exchange.snap_frame import publish_snap_settings
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.snap.connectors.registry import generate
@@ -154,6 +154,12 @@ def test_a_tick_allocates_nothing(clusters):
     assert counts == [1, 1] and model.state.books[0]["friction"] < -1e-3
 
 
+def send(side, values, gains, identity):
+    slot = int(writer_slot(side.frames.control[0]))
+    side.settings.value[slot], side.settings.gains[slot] = values[0], gains
+    hand_over(side.frames, 0, identity)
+
+
 def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     model, side, handle = make()
     path = way(model, PRESSED)
@@ -162,7 +168,7 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     assert handle.state.port.status["frame"][0] == 0 and math.isnan(handle.state.port.live["force_scale"][0])
     values["friction"], values["clusters"] = 0.5, 2
     values["force_scale"], values["max_force"] = 0.06, 3.0
-    publish_snap_settings(side.settings, side.settings_control, values, gains, 7)
+    send(side, values, gains, 7)
     further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
     after = lead(handle, further)
     assert handle.state.port.status["frame"][0] == 7 and handle.state.port.live[0].item() == (0.06, 3.0)
@@ -192,13 +198,7 @@ def test_other_gains_act_at_once_and_the_books_still_balance():
 
     start = balance()
     plug, _ = make_plug(0.5 * a.mass, 0.5 * a.damping, 0.5 * a.stiffness, DT)
-    publish_snap_settings(
-        side.settings,
-        side.settings_control,
-        default_settings(connector(), model.numerics),
-        gains_of(plug),
-        1,
-    )
+    send(side, default_settings(connector(), model.numerics), gains_of(plug), 1)
     for _ in range(100):
         assert balance() == pytest.approx(start, abs=1e-9 * s.books[0]["elastic"])
     assert np.array_equal(gains_of(s.plug.model), gains_of(plug))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
 
-from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import tick, tick_data
-from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.exchange.buffer import writer_slot
+from palpo.physics.exchange.frames import hand_over
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.suction_frame import make_values
@@ -50,10 +51,9 @@ def servo_on(held, gains, error=None, sweeps=2000, origin=0, capacity=None):
 
 
 def send(state, held, coupling, values, origin=0, identity=1):
-    slot = writer_slot(state.frame_control)
+    slot = int(writer_slot(state.frames.control[0]))
     fill_frame(state.cup.frame, slot, held, coupling, values, origin)
-    state.cup.frame.id[slot] = identity
-    publish(state.frame_control)
+    hand_over(state.frames, 0, identity)
 
 
 def piston(area, volume, amount, stiffness=1e3, seeping=0.0):
@@ -240,7 +240,7 @@ def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None):
     hand = HandledCup(suction, 0, gains)
     servo, state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
     low = SuctionLoop(state, suction, [], hand, settings(tolerance=tolerance))
-    return state, tick_data(servo), low, PromptLock(low, round(H / DT))
+    return state, tick_data(servo), low, LockedLoops([low], "none")
 
 
 def press_and_pull(state, handle, low, lock, down=1.5e-3, up=20e-3, speed=2e-2):

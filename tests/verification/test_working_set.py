@@ -7,13 +7,14 @@ import pytest
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import tick, tick_data
 from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.loop import ContactLock, make_multirate
+from palpo.physics.systems.hapco.loop import make_multirate
 from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
 from palpo.studies.reference.interaction import Interaction
 from tests.verification.hapco_bench import ABOVE, BELOW, STIFF, TISSUE, WEIGHTLESS, side
@@ -78,7 +79,7 @@ def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
     servo, m, low = make_multirate(
         above, below, Detection(bottom, tolerance=np.inf, edges=False), hold, settings, ratio=5
     )
-    lock, points = ContactLock(low, 5), iter(m.servo.mobile.frame.now.position + way(60))
+    lock, points = LockedLoops([low]), iter(m.servo.mobile.frame.now.position + way(60))
     sizes, n, data = [], bottom.size, tick_data(servo)
 
     def ticks(count):

@@ -3,15 +3,13 @@ pictures; or, in a scene of two loops, it finds the contacts (palpo.physics.syst
 """
 
 from collections.abc import Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.rigs import PlainRig, Start, no_contact
-from palpo.app.runtime.settings_loop import SettingsLoop
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
 from palpo.app.systems.hapco.picture import HapcoVisual
@@ -20,12 +18,13 @@ from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import TickState, servo_tick, tick_data
+from palpo.physics.engine.slow_loop import SettingsLoop
 from palpo.physics.engine.solve import CHUNK
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
-from palpo.physics.exchange.quasistatic_frame import publish_settings
-from palpo.physics.systems.hapco.loop import ContactLock, ContactLoop, make_multirate
+from palpo.physics.systems.hapco.loop import ContactLoop, make_multirate
 from palpo.physics.systems.hapco.servo import make_servo
 from palpo.physics.systems.hapco.tangent import TangentServo
 from palpo.physics.systems.hapco.tangent_loop import TangentLoop, make_tangent
@@ -38,7 +37,7 @@ class HapcoRig(PlainRig):
 
     def __init__(self, spec: HapcoScene, start: Start) -> None:
         self.spec = spec
-        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.dt, ratio = spec.rates.dt, spec.rates.ratio
         self.bodies = build_bodies(spec, start.progress)
         mobile, fixed = self.bodies
         self.held: NDArray[np.float64] = mobile.centre.copy()
@@ -49,33 +48,32 @@ class HapcoRig(PlainRig):
         clock = machine_clock.address if start.threads else 0
         self.ticks: TickState
         self.loops: MultirateServo | TangentServo | None = None
-        self.low: SettingsLoop | ContactLoop
-        self.lock: PromptLock | ContactLock
+        self._loop: SettingsLoop | ContactLoop
         if spec.loops == "multirate":
-            self.ticks, self.loops, self.low = make_multirate(*contacts, self.ratio, clock)
-            self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
+            self.ticks, self.loops, self._loop = make_multirate(*contacts, ratio, clock)
+            self.state = self.loops.servo
         elif spec.loops == "tangent":
-            self.ticks, self.loops, self.low = make_tangent(*contacts, self.ratio, clock)
-            self.state, self.lock = self.loops.servo, ContactLock(self.low, self.ratio)
+            self.ticks, self.loops, self._loop = make_tangent(*contacts, ratio, clock)
+            self.state = self.loops.servo
         else:
             self.ticks, self.state = make_servo(*contacts, clock=clock)
             state = self.state
-            self.low = SettingsLoop(
-                values,
-                partial(publish_settings, state.settings, state.settings_control),
-                state.settings_control,
-                lambda: int(state.engine.now[0]),
+            self._loop = SettingsLoop(
+                state.frames, state.ticks, ratio, self.dt, values, self._write,
                 lambda: int(state.engine.count["lost"][0]),
-            )
-            self.lock = PromptLock(self.low, self.ratio)
+            )  # fmt: skip
+        self.lock = LockedLoops([self._loop], "none" if self.loops is None else "period")
         self._data = tick_data(self.ticks)
-        self.solved = self.low.side if isinstance(self.low, TangentLoop) else self.state
+        self.solved = self._loop.side if isinstance(self._loop, TangentLoop) else self.state
         """Whose engine solves the contacts: the servo's, or the slow loop's where the servo follows
         tangents."""
         self._threads = start.threads
         self.servo: Servo = start.make_servo(
             servo_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
         )
+
+    def _write(self, slot: int, values: NDArray[np.void]) -> None:
+        self.state.settings[slot] = values[0]
 
     @cached_property
     def visual(self) -> HapcoVisual:
@@ -88,11 +86,6 @@ class HapcoRig(PlainRig):
         if self.loops is None:
             return "none: the servo computes everything"
         return "one slow step" if self._threads else "one period of the slow loop"
-
-    @property
-    def waited(self) -> int:
-        """Ticks in which the simulation paused for an overdue frame."""
-        return 0 if self.loops is None else int(self.ticks.ticks["calls"][0] - self.ticks.ticks["done"][0])
 
     @property
     def turn(self) -> NDArray[np.float64]:
@@ -116,13 +109,13 @@ class HapcoRig(PlainRig):
         """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         self.spec = spec
         self._renewal.take(ratios_of(spec))
-        self.low.values = settings_of(spec, self._built)
-        self.low.values["renewed"] = self._renewal.shares
+        self._loop.values = settings_of(spec, self._built)
+        self._loop.values["renewed"] = self._renewal.shares
 
     def go_over(self, seconds: float) -> None:
         """See Rig: Poisson's ratios."""
         self._renewal.go_over(seconds)
-        self.low.values["renewed"] = self._renewal.shares
+        self._loop.values["renewed"] = self._renewal.shares
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
         """Ticks of a run in threads: where the clock cut a solve short, it is cut short again."""

@@ -231,7 +231,7 @@ class Visual(Frames):
         """Where the servo has the bodies of these loops, of which the last frames' models are kept."""
         places = {}
         for low in lows:
-            j = low.loop.number
+            j = low.number
             for i, (member, model) in enumerate(
                 zip(low.members, low.drawn.of(int(told.frame[k, j])), strict=False)
             ):

@@ -24,14 +24,14 @@ PERIODS = 3
 def rehearse(name: str = REHEARSED, changes: Sequence[str] = ()) -> LockStep:
     """Three slow periods of a scene; what was run, its loops closed."""
     lock = LockStep(build_scene(load_scene(name, [FEW, *changes])), "krylov")
-    made = lock.high.engine.now
+    made = lock.high.ticks["done"]
 
     def count(n: int) -> None:
         made[0] += n
 
     lock.advance(PERIODS * lock.ratio, count)
     lock.low.check()
-    lock.low.adopted()
+    lock.low.in_force()
     lock.close()
     return lock
 

@@ -19,7 +19,6 @@ from palpo.physics.compliance.hold import held_point
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.systems.multirate.lock_step import LockStep
-from palpo.physics.systems.multirate.low_rate import LowRate
 
 LIGHT = 10.0
 """Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""
@@ -34,12 +33,9 @@ class MultirateRig(PlainRig):
         self.dt = scene.numbers.dt
         self.held: NDArray[np.float64] = np.zeros(3)
         held_point(scene.hold, scene.tool, self.held)
-        self.lock = LockStep(self.scene, start.kind, spec.interface.latency)
+        self.lock: LockStep = LockStep(self.scene, start.kind, spec.interface.latency)
         self.high = self.lock.high
-        self.low: LowRate = self.lock.low
-        self.ratio = self.low.loop.ratio
-        for low in self.lock.lows:
-            low.lock_step = not start.threads
+        self._threads = start.threads
         self._data = tick_data(self.lock.servo)
         self.led = [
             make_servo(
@@ -65,32 +61,13 @@ class MultirateRig(PlainRig):
         return Visual(self.spec, self.scene, self.high, self.lock.lows)
 
     @property
-    def others(self) -> tuple[LowRate, ...]:
-        """The slow loops of the slower bodies."""
-        return tuple(self.lock.lows[1:])
-
-    @property
-    def ratios(self) -> tuple[int, ...]:
-        """Servo ticks in a period of each slow loop by the scene."""
-        return tuple(low.loop.ratio for low in self.lock.lows)
-
-    def adopted_at(self, number: int) -> int:
-        """Ticks done when the servo took the last frame of that slow loop, -1 where it has not."""
-        return self.lock.lows[number].adopted_at()
-
-    @property
     def latency(self) -> str:
         """How old a frame is when it is first felt, in words."""
         if self.kind == "monolithic":
             return "none: the servo computes everything"
-        if not self.low.lock_step:
+        if self._threads:
             return "one slow step"
         return "none" if self.spec.interface.latency == "none" else "one period of the slow loop"
-
-    @property
-    def waited(self) -> int:
-        """Ticks in which the simulation paused for an overdue frame."""
-        return int(self.high.ticks["calls"][0] - self.high.engine.now[0])
 
     @property
     def turn(self) -> NDArray[np.float64]:

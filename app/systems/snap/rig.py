@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.report.outcome import vectors
-from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.rigs import Curves, PlainRig, Start, no_contact
-from palpo.app.runtime.settings_loop import SettingsLoop
 from palpo.app.systems.snap.build import build_model, matrices_of, settings_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.flags import STOPPING
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import servo_tick, tick_data
-from palpo.physics.exchange.snap_frame import publish_snap_settings
+from palpo.physics.engine.slow_loop import SettingsLoop
 from palpo.physics.systems.snap.click import click
 from palpo.physics.systems.snap.servo import make_servo as make_snap_servo
 
@@ -37,7 +36,7 @@ class SnapRig(PlainRig):
 
     def __init__(self, spec: SnapScene, start: Start) -> None:
         self.spec = spec
-        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.dt = spec.rates.dt
         self.model = build_model(spec, start.progress)
         self.held: NDArray[np.float64] = self.model.start.copy()
         servo, self.side = make_snap_servo(
@@ -48,14 +47,11 @@ class SnapRig(PlainRig):
             offset=spec.misalignment.position,
             rail=spec.admittance.rail is not None,
         )
-        self.low = SettingsLoop(
-            self._values(),
-            self._publish,
-            self.side.settings_control,
-            lambda: int(servo.ticks[0]["done"]),
+        self._settings = SettingsLoop(
+            servo.frames, servo.ticks, spec.rates.ratio, self.dt, self._values(), self._write,
             lambda: int(servo.engine.count[0]["lost"]),
-        )
-        self.lock = PromptLock(self.low, self.ratio)
+        )  # fmt: skip
+        self.lock = LockedLoops([self._settings], "none")
         self.data = tick_data(servo)
         self.servo: Servo = start.make_servo(
             servo_tick.address, self.data.address, servo.port, self.held, spec.rates.servo_hz
@@ -65,8 +61,8 @@ class SnapRig(PlainRig):
         connector = self.model.connector
         return settings_of(self.spec, connector), matrices_of(self.spec, connector)
 
-    def _publish(self, values: Values, identity: int) -> None:
-        publish_snap_settings(self.side.settings, self.side.settings_control, *values, identity)
+    def _write(self, slot: int, values: Values) -> None:
+        self.side.settings.value[slot], self.side.settings.gains[slot] = values[0][0], values[1]
 
     @cached_property
     def visual(self) -> SnapVisual:
@@ -88,7 +84,7 @@ class SnapRig(PlainRig):
     def change(self, spec: SnapScene) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
         self.spec = spec
-        self.low.values = self._values()
+        self._settings.values = self._values()
 
     def problem(self) -> ContactProblem:
         """The last step's contact problem [m], [N]; InputError if it had no contact."""

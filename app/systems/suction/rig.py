@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
-from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.rigs import Curves, PlainRig, Start, no_contact
 from palpo.app.systems.suction.build import (
     SERVO_CAVITIES,
@@ -30,6 +29,7 @@ from palpo.config.schema.gas import ActiveGas
 from palpo.config.schema.suction import SuctionScene
 from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
+from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.suction.sides import RigidSide, SoftSide
 from palpo.physics.systems.suction.drives import Switches
@@ -42,7 +42,7 @@ class SuctionRig(PlainRig):
 
     def __init__(self, spec: SuctionScene, start: Start) -> None:
         self.spec = spec
-        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.dt = spec.rates.dt
         with start.progress.stage("building the scene"):
             self.built = build(spec)
         suction, hand = self.built.suction, self.built.hand
@@ -58,14 +58,14 @@ class SuctionRig(PlainRig):
             self.dt,
             held=hand is not None,
             turns=turns,
-            ratio=self.ratio,
+            ratio=spec.rates.ratio,
         )
-        self.low = SuctionLoop(
+        self._loop = SuctionLoop(
             self.state, suction, self.built.drives, hand, settings_of(spec), self.built.gauge
         )
-        self.lock = PromptLock(self.low, self.ratio)
+        self.lock = LockedLoops([self._loop], "none")
         self.found = Findings(suction)
-        self.low.watch = self._watch
+        self._loop.watch = self._watch
         self._data = tick_data(self.ticks)
         self._threads = start.threads
         self.servo: Servo = start.make_servo(
@@ -89,16 +89,11 @@ class SuctionRig(PlainRig):
         return "one slow step" if self._threads else "none: a slow step takes effect at once"
 
     @property
-    def waited(self) -> int:
-        """Ticks in which the simulation paused for an overdue frame."""
-        return int(self.state.ticks["calls"][0] - self.state.ticks["done"][0])
-
-    @property
     def behind(self) -> int:
         """See Rig; a step in time ends a period after its start, and the next has not ended yet."""
         if self.built.hand is not None:
             return 0
-        done = round(self.built.suction.time / self.dt) + 2 * self.low.budget.period
+        done = round(self.built.suction.time / self.dt) + 2 * self._loop.budget.period
         return max(0, int(self.state.ticks["done"][0]) - done)
 
     @property
@@ -134,7 +129,7 @@ class SuctionRig(PlainRig):
                 side.body.gravity[:] = spec.gravity
         if spec.tool is not None and self.built.hand is not None:
             self.built.hand.gains = coupling_gains(spec.tool.hold)
-        self.low.settings = settings_of(spec)
+        self._loop.settings = settings_of(spec)
 
     def warm_up(self, progress: Progress) -> None:
         """See Rig."""

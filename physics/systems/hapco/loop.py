@@ -1,6 +1,5 @@
 """The slow loop of HapCo at two rates: it finds the contacts and gathers W, about the newest equilibrium."""
 
-from collections.abc import Callable
 from time import perf_counter
 
 import numpy as np
@@ -16,13 +15,11 @@ from palpo.physics.contract.stages import DONE, END
 from palpo.physics.engine.equilibrium import delassus, gather, push_all
 from palpo.physics.engine.rows import free_motion, set_rows
 from palpo.physics.engine.servo import TickState
+from palpo.physics.engine.slow_loop import SlowLoop
 from palpo.physics.engine.table import ask_all
 from palpo.physics.engine.tick import begin, let_go, tell_shapes
-from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
-from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.patience import patience_of
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.detection import Detection
@@ -95,11 +92,10 @@ def find_frame(m, low, g):
 
 
 @kernel
-def fill_frame(m, low):
-    """The contacts that `find_frame` has found and their W, to the writer's slot."""
-    out, f, found, e = m.frame, writer_slot(m.frame_control), low.tracked.found, low.engine
+def fill_frame(m, low, f):
+    """The contacts that `find_frame` has found and their W, to slot f."""
+    out, found, e = m.frame, low.tracked.found, low.engine
     n = found.count[0].found
-    out.settings[f] = low.live[0]
     out.mobile_u[f] = low.mobile.u
     out.fixed_u[f] = low.fixed.u
     out.nearest[f] = low.tracked.tracker.gap[0]
@@ -137,89 +133,37 @@ def make_multirate(
     return servo, m, ContactLoop(m, make_bodies(mobile, fixed, detection, hold, settings, dt), ratio)
 
 
-class ContactLoop:
-    """The slow loop's work (palpo.app.runtime.rigs.LowLoop): the frame at the newest equilibrium.
+class ContactLoop(SlowLoop):
+    """The slow loop that offers contacts and their W, at the newest equilibrium.
 
-    values: settings of the next frame, (1,) of VALUES. ratio: servo ticks in a low period of the scene.
+    low: its own bodies. values: settings of the next frame, (1,) of VALUES. ratio: servo ticks in a period by
+    the scene.
     """
 
-    spares: tuple[str, ...] = ()
-    slowest_hz = 0.0
+    parts: tuple[str, ...] = ("detection", "W")
 
     def __init__(self, m: MultirateServo, low: QuasistaticServo, ratio: int) -> None:
+        servo = m.servo
+        super().__init__(servo.frames, servo.ticks, ratio, float(servo.engine.step[0]), parts=self.parts)
         self.high, self.side, self.values = m, low, low.live.copy()
         self._high, self._low = Handle(m), Handle(low)
-        self.budget, self._wished = Budget(ratio), ratio
-        self.times = StepTimes("detection", "W")
-        self.frame_id = self.tick = self.present = self.lost_slots = 0
-        self._slot = 0
 
-    def set_budget(self, budget: Budget) -> None:
-        """The next frames' period."""
-        self.budget = budget
+    def take_values(self) -> None:
+        """The settings of the next frame are those of its own bodies, too."""
+        self.side.live[:] = self.high.servo.settings[self.slot] = self.values
 
-    def begin(self) -> None:
+    def make(self) -> int:
         """Find the contacts, gather W."""
-        start = perf_counter()
-        self._slot = int(acquire(self.high.state_control)[0])
-        self.side.live[:] = self.values
-        find_frame(self._high, self._low, self._slot)
+        start, state = perf_counter(), int(acquire(self.high.state_control)[0])
+        self.take_values()
+        find_frame(self._high, self._low, state)
         self.lost_slots = int(self.side.tracked.found.count[0]["lost"])
         found = perf_counter()
-        fill_frame(self._high, self._low)
+        fill_frame(self._high, self._low, self.slot)
         self.times.add("detection", found - start)
         self.times.add("W", perf_counter() - found)
+        return int(self.high.state.calls[state])
 
-    def begun(self) -> int:
-        """Calls of the tick that the equilibrium of the last `begin` had behind it, -1 for none."""
-        return int(self.high.state.calls[self._slot])
-
-    def complete(self) -> int:
-        """Ticks done by now."""
-        return int(self.high.servo.engine.now[0])
-
-    def finish(self, until: int, present: int | None = None) -> None:
-        """Publish the frame."""
-        self.frame_id += 1
-        frame, w = self.high.frame, writer_slot(self.high.frame_control)
-        frame.id[w] = self.frame_id
-        step = float(self.high.servo.engine.step[0])
-        frame.patience[w] = patience_of(self.budget.period, self._wished, step)
-        publish(self.high.frame_control)
-        self.tick = until
-        self.present = until if present is None else present
-
-    def asked(self) -> bool:
-        """Never before a step is due."""
-        return False
-
-    def adopted(self) -> bool:
-        """Whether the servo has taken the last frame."""
-        control = self.high.frame_control
-        return bool(taken_count(control) >= published_count(control))
-
-    def check(self) -> None:
-        """Nothing of the slow loop can break."""
-
-    def close(self) -> None:
-        """There are no worker threads."""
-
-
-class ContactLock:
-    """Both loops in one thread: a frame becomes visible one low period after its step begins."""
-
-    def __init__(self, low: ContactLoop, ratio: int) -> None:
-        self.low, self.ratio, self.tick = low, ratio, 0
-
-    def advance(self, n: int, ticks: Callable[[int], object]) -> None:
-        """n ticks, made by `ticks(k)` in spans, with the low steps between."""
-        stop = self.tick + n
-        while self.tick < stop:
-            if self.tick % self.ratio == 0:
-                if self.tick == 0:
-                    self.low.begin()
-                self.low.finish(self.tick)
-                self.low.begin()
-            span = min(stop - self.tick, self.ratio - self.tick % self.ratio)
-            ticks(span)
-            self.tick += span
+    def fill(self, slot: int, frame_tick: int | None) -> int:
+        """The frame is as the step has made it."""
+        return self.tick if frame_tick is None else frame_tick

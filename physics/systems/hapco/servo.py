@@ -23,10 +23,11 @@ from palpo.physics.engine.servo import TickState, make_ticks
 from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.engine.stepping import newton_unit
 from palpo.physics.engine.sweeping import gauss_seidel_unit
-from palpo.physics.exchange.buffer import make_control
+from palpo.physics.exchange.buffer import SLOTS, make_control
+from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.gains import COUPLING, Gains, gains_record
 from palpo.physics.exchange.port import Port, make_port
-from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture, make_settings
+from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
@@ -135,7 +136,6 @@ def make_bodies(
         port=own,
         ticks=make_ticks(),
         live=settings.copy(),
-        live_id=np.zeros(1, np.int64),
         engine=built.engine._replace(solver=roomy),
         mobile=bodies[0].state,
         fixed=bodies[1].state,
@@ -145,8 +145,8 @@ def make_bodies(
         tracked=tracked,
         hand=hand,
         grip=make_grip(own, hand, built.batches[0], hold.turns, hold.rest, gap=tracked.tracker.gap),
-        settings=make_settings(settings),
-        settings_control=make_control(),
+        frames=make_frames(0),
+        settings=np.repeat(settings, SLOTS),
         picture=make_picture(mobile.surface_nodes.size + fixed.surface_nodes.size, capacity),
         picture_control=make_control(),
     )
@@ -185,4 +185,6 @@ def make_servo(
 ) -> tuple[TickState, QuasistaticServo]:
     """The servo of two bodies where they stand now, and what it exchanges; as `make_bodies`."""
     side = make_bodies(mobile, fixed, detection, hold, settings, dt, port, clock)
-    return make_tick_state(side.engine, [side.grip], [Bound.bind(hapco_link, side)], side.ticks), side
+    return make_tick_state(
+        side.engine, [side.grip], [Bound.bind(hapco_link, side)], side.ticks, side.frames
+    ), side

@@ -30,7 +30,7 @@ bodies follow the hand by themselves: the servo tells it the hand's motion only,
 not form a loop.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,14 +49,14 @@ from palpo.physics.compliance.followed import (
 from palpo.physics.compliance.surface import SURFACE
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
-from palpo.physics.contract.links import FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.links import FRAME, TELL, link
 from palpo.physics.contract.stages import DONE, Body, make_batch
 from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.servo import make_servo as make_tick_state
-from palpo.physics.exchange.buffer import is_fresh, make_control, publish, reader_slot, writer_slot
+from palpo.physics.exchange.buffer import is_fresh, make_control, publish, writer_slot
+from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.patience import none_in_force, waits
 from palpo.physics.exchange.port import CONTACTS_LOST, TOUCHES
 from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
 from palpo.physics.numerics.arrays import copy
@@ -76,10 +76,8 @@ class TangentServo(NamedTuple):
     """What a servo that follows tangents exchanges."""
 
     servo: QuasistaticServo
-    in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     following: Followed
     frame: TangentFrame  # the same as of `following`
-    frame_control: NDArray[np.int64]
     way: NDArray[np.float64]  # (6,) scratch
     state: HandState
     state_control: NDArray[np.int64]
@@ -111,9 +109,9 @@ def _go_on(m, f):
 @kernel
 def _take_frame(m):
     """The newest frame comes into force if there is one, its settings too; where to follow it from."""
-    if not is_fresh(m.frame_control):
+    if not is_fresh(m.servo.frames.control[0]):
         return
-    _put_by(m, reader_slot(m.frame_control))
+    _put_by(m, m.following.slot[0])
     f, frame, to, grip = adopt(m), m.frame, m.following, m.servo.grip
     to.slot[0], to.mu[0] = f, m.servo.live[0].friction
     _go_on(m, f)
@@ -130,8 +128,7 @@ def _tell_numbers(m):
         active += to.force[k, 0] > 0.0
     copy(s.hand.force, info.total)
     info.depth, info.residual = 0.0, to.cut[0]
-    status.replayed = 0
-    status.contacts, status.rows, status.frame = active, 3 * found.found, s.live_id[0]
+    status.contacts, status.rows = active, 3 * found.found
     status.felt = TOUCHES if active > 0 else 0
     status.flags = CONTACTS_LOST if found.lost > 0 else 0
 
@@ -179,19 +176,15 @@ def _with_exchange(side: QuasistaticServo, ratio: int, clock: int = 0) -> Tangen
         hands={0: hand, 2: hand}, clock=clock,
     )  # fmt: skip
     points = built.batches[0]
-    side = side._replace(engine=built.engine, points=points, grip=side.grip._replace(points=points))
-    return TangentServo(
-        side, none_in_force(ratio), following, frame, make_control(), np.zeros(6), make_hand_state(),
-        make_control(),
-    )  # fmt: skip
+    side = side._replace(
+        engine=built.engine, points=points, grip=side.grip._replace(points=points), frames=make_frames(ratio)
+    )
+    return TangentServo(side, following, frame, np.zeros(6), make_hand_state(), make_control())
 
 
 @link(_with_exchange(smallest_bodies(), 1))
 def tangent_link(stage, m, h):
     """The stages of palpo.physics.contract.links."""
-    if stage == OVERDUE:
-        late = waits(m.in_force[0], m.servo.ticks[0].done, m.frame_control)
-        return LATE if late else DONE
     if stage == FRAME:
         _take_frame(m)
     elif stage == TELL:
@@ -220,4 +213,4 @@ def make_servo(
         raise InputError("to follow tangents the frame must be where the hand is (hold direct)")
     side = _with_exchange(make_bodies(mobile, fixed, detection, hold, settings, dt), ratio, clock)
     own, links = side.servo, [Bound.bind(tangent_link, side)]
-    return make_tick_state(own.engine, [own.grip], links, own.ticks, side.in_force), side
+    return make_tick_state(own.engine, [own.grip], links, own.ticks, own.frames), side

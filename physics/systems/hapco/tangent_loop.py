@@ -24,8 +24,7 @@ from palpo.physics.engine.solve import judge, open_step
 from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.engine.tick import aim, begin, end, find, let_go
 from palpo.physics.exchange.atomics import view_square
-from palpo.physics.exchange.buffer import acquire, writer_slot
-from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.port import NOT_FINITE
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
@@ -185,26 +184,26 @@ class Solution(NamedTuple):
 
 
 class TangentLoop(ContactLoop):
-    """The slow loop's work: solutions where the hand is and is going to be, with their tangents."""
+    """The slow loop that tells solutions where the hand is and is going to be, with their tangents."""
+
+    parts = ("contacts and W", "forces", "tangents")
 
     def __init__(self, m: TangentServo, low: QuasistaticServo, ratio: int) -> None:
         super().__init__(m, low, ratio)  # type: ignore[arg-type]
         self._followed = m
-        self.times = StepTimes("contacts and W", "forces", "tangents")
         self._here = low.hand.position.copy(), low.hand.orientation.copy()
         self._last = Solution(*self._here, np.zeros((0, 3)), np.zeros((0, 3, 6)))
 
-    def begin(self) -> None:
+    def make(self) -> int:
         """Solve where the hand is going to be and where it is; the tangents there."""
         laps = [perf_counter()]
         state, low, out = self._followed.state, self.side, self._followed.frame
-        self._slot, f = int(acquire(self.high.state_control)[0]), writer_slot(self.high.frame_control)
-        low.live[:] = self.values
-        out.settings[f] = low.live[0]
-        velocity = np.zeros(6)
-        if state.calls[self._slot] >= 0:
-            self._here = state.position[self._slot].copy(), state.orientation[self._slot].copy()
-            velocity[:] = state.velocity[self._slot]
+        g, f, velocity = int(acquire(self.high.state_control)[0]), self.slot, np.zeros(6)
+        self.take_values()
+        calls = int(state.calls[g])
+        if calls >= 0:
+            self._here = state.position[g].copy(), state.orientation[g].copy()
+            velocity[:] = state.velocity[g]
         ahead = self._ahead(velocity)
         self._refuse(shape_ahead(self._low, *ahead, self._foretold(*ahead)))
         self._refuse(find_ahead(self._low, *ahead))
@@ -237,10 +236,11 @@ class TangentLoop(ContactLoop):
             self.times.parts, (contacts, sum(spent[::2]), sum(spent[1::2])), strict=True
         ):
             self.times.add(name, seconds)
+        return calls
 
     def _ahead(self, velocity: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The pose in the middle of the frame's life, no farther than contacts are found."""
-        way = velocity * AHEAD * self.budget.period * float(self.high.servo.engine.step[0])
+        way = velocity * AHEAD * self.budget.period * self.dt
         reach = float(self.values["collision"][0])
         far = float(np.linalg.norm(way[:3]))
         way *= min(1.0, reach / far) if far > 0.0 else 1.0

@@ -19,9 +19,10 @@ from palpo.physics.engine.equilibrium import delassus, gather
 from palpo.physics.engine.grip import Grip
 from palpo.physics.engine.table import Engine, ask
 from palpo.physics.exchange.atomics import view_flat
-from palpo.physics.exchange.buffer import acquire, is_fresh, publish, writer_slot
+from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.exchange.frames import SlowFrames, take_frame
 from palpo.physics.exchange.port import Port
-from palpo.physics.exchange.quasistatic_frame import UZAWA_GLOBAL, UZAWA_LOCAL, Picture, Settings
+from palpo.physics.exchange.quasistatic_frame import UZAWA_GLOBAL, UZAWA_LOCAL, Picture
 from palpo.physics.numerics.arrays import copy, copy_rows
 from palpo.physics.numerics.kernels import kernel
 
@@ -35,7 +36,6 @@ class QuasistaticServo(NamedTuple):
     port: Port
     ticks: NDArray[np.void]  # (1,) of palpo.physics.engine.servo.TICKS
     live: NDArray[np.void]  # (1,) of VALUES in force
-    live_id: NDArray[np.int64]  # (1,) their number, or that of the frame that brought them
     engine: Engine
     mobile: Surface
     fixed: Surface
@@ -45,20 +45,20 @@ class QuasistaticServo(NamedTuple):
     tracked: Tracked
     hand: Hand
     grip: Grip
-    settings: Settings
-    settings_control: NDArray[np.int64]
+    frames: SlowFrames
+    settings: NDArray[np.void]  # (3,) of VALUES, that the frames bring
     picture: Picture
     picture_control: NDArray[np.int64]
 
 
 @kernel
 def take_settings(s):
-    """What an operator may have changed."""
-    if is_fresh(s.settings_control):
-        slot, _ = acquire(s.settings_control)
-        s.live[0] = s.settings.value[slot]
-        s.live_id[0] = s.settings.id[slot]
+    """What an operator may have changed comes into force; slot of the frame with it, -1 without one."""
+    f = take_frame(s.frames, 0, s.ticks[0])
+    if f >= 0:
+        s.live[0] = s.settings[f]
     put_settings(s)
+    return f
 
 
 @kernel
@@ -91,7 +91,6 @@ def tell(s):
     for k in range(e.contacts.count[0].found):
         depth = max(depth, -e.u[3 * k])
     s.port.info[0].depth = depth
-    s.port.status[0].frame, s.port.status[0].replayed = s.live_id[0], 0
     publish_picture(s)
     return DONE
 

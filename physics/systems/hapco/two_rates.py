@@ -20,7 +20,7 @@ A contact is felt only once a frame has it: the collision tolerance must exceed 
 two low periods.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,19 +31,19 @@ from palpo.physics.collision.tracked_contacts import tell as tell_contacts
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
 from palpo.physics.contact.laws import STICK
 from palpo.physics.contract.contacts import FIND, detector
-from palpo.physics.contract.links import BOOK, FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.links import BOOK, FRAME, TELL, link
 from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.servo import make_servo as make_tick_state
-from palpo.physics.exchange.buffer import is_fresh, make_control, publish, writer_slot
+from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.contact_frame import (
     ContactFrame,
     Equilibrium,
     make_contact_frame,
     make_equilibrium,
 )
-from palpo.physics.exchange.patience import none_in_force, waits
+from palpo.physics.exchange.frames import make_frames
 from palpo.physics.numerics.arrays import copy, copy_rows
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import dot3, matvec3, matvec3_transposed
@@ -58,9 +58,7 @@ class MultirateServo(NamedTuple):
 
     servo: QuasistaticServo
     fresh: NDArray[np.bool_]  # (1,) whether a frame has come whose contacts are to be taken
-    in_force: NDArray[Any]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
     frame: ContactFrame
-    frame_control: NDArray[np.int64]
     state: Equilibrium
     state_control: NDArray[np.int64]
 
@@ -76,9 +74,9 @@ def _separation(s, slots, weights, k, out):
 @kernel
 def _take_frame(m):
     """The newest frame comes into force, if there is one; the detector takes its contacts."""
-    if is_fresh(m.frame_control):
-        m.servo.engine.offer[0] = adopt(m)
-        m.fresh[0] = True
+    f = adopt(m)
+    if f >= 0:
+        m.servo.engine.offer[0], m.fresh[0] = f, True
 
 
 @kernel
@@ -159,11 +157,8 @@ def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
     servo.mobile.frozen[0] = servo.fixed.frozen[0] = True
     capacity = servo.tracked.found.gap.size
     frame = make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity)
-    servo = servo._replace(engine=servo.engine._replace(offered=frame.w))
-    return MultirateServo(
-        servo, np.zeros(1, np.bool_), none_in_force(ratio), frame, make_control(),
-        make_equilibrium(capacity), make_control(),
-    )  # fmt: skip
+    servo = servo._replace(engine=servo.engine._replace(offered=frame.w), frames=make_frames(ratio))
+    return MultirateServo(servo, np.zeros(1, np.bool_), frame, make_equilibrium(capacity), make_control())
 
 
 _EXCHANGE = _with_exchange(_SMALLEST, 1)
@@ -183,9 +178,6 @@ def offered_unit(stage, m, contacts, h):
 @link(_EXCHANGE)
 def two_rate_link(stage, m, h):
     """The stages of palpo.physics.contract.links."""
-    if stage == OVERDUE:
-        late = waits(m.in_force[0], m.servo.ticks[0].done, m.frame_control)
-        return LATE if late else DONE
     if stage == FRAME:
         _take_frame(m)
     elif stage == BOOK:
@@ -216,4 +208,4 @@ def make_servo(
     own = side.servo
     own.engine.detector[0], own.engine.detector_state[0] = found.unit.address, found.handle.address
     links = [Bound.bind(two_rate_link, side)]
-    return make_tick_state(own.engine, [own.grip], links, own.ticks, side.in_force, [found]), side
+    return make_tick_state(own.engine, [own.grip], links, own.ticks, own.frames, [found]), side

@@ -30,9 +30,9 @@ from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
 from palpo.physics.exchange.constraint_frame import make_frame
 from palpo.physics.exchange.force_log import make_force_log
+from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.model_log import make_model_log
-from palpo.physics.exchange.patience import none_in_force
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_tool_state
 from palpo.physics.systems.multirate.high_state import Held, HighRate, Link
@@ -79,8 +79,6 @@ class ServoSide:
 
     high: HighRate
     grips: tuple[Grip, ...]
-    in_force: NDArray[np.void]
-    """(k,) of palpo.physics.exchange.patience.IN_FORCE, of each low loop."""
     held: tuple[Held, ...]
     links: tuple[Link, ...]
     searches: tuple[PairSearch, ...]
@@ -106,13 +104,13 @@ def make_side(
     room = contacts + 2 * len(scene.attachments.kind) + 2 * k
     port = make_port()
     tools = _tools(scene, room, port)
+    frames = make_frames(*(loop.ratio for loop in loops))
     modals = [
         make_modal(
-            loop.capacity, make_frame(loop.capacity), make_control(), make_force_log(log_ticks, log_points),
-            2 * room,
+            loop.capacity, make_frame(loop.capacity), control, make_force_log(log_ticks, log_points), 2 * room
         )
-        for loop in loops
-    ]  # fmt: skip
+        for loop, control in zip(loops, frames.control, strict=True)
+    ]
     behind = [_behind(scene, loop, modal, len(loops)) for loop, modal in zip(loops, modals, strict=True)]
     placed = [
         *tools,
@@ -136,18 +134,16 @@ def make_side(
     settings = engine.solver.settings
     settings["tolerance"], settings["sweeps"] = numbers.tolerance, numbers.sweeps_high
     settings["at_once"] = AT_ONCE if cavities is None else AT_ONCE_ON_AIR
-    in_force = none_in_force(*(loop.ratio for loop in loops))
     links = [
-        _link(scene, loop, modal, placed.index(body), built, loops)._replace(
-            in_force=in_force, loop=np.array([j])
-        )
-        for j, (loop, modal, body) in enumerate(zip(loops, modals, behind, strict=True))
+        _link(scene, loop, modal, placed.index(body), built, loops)
+        for loop, modal, body in zip(loops, modals, behind, strict=True)
     ]
     held = [_held(scene, t, tool, built.batches[t], port) for t, tool in enumerate(tools)]
     handles, hands = [Handle(link) for link in links], [Handle(one) for one in held]
     high = HighRate(
         port=port,
         ticks=make_ticks(),
+        frames=frames,
         held=held[TOOL],
         helds=np.array([hand.address for hand in hands], np.int64),
         engine=engine,
@@ -161,7 +157,7 @@ def make_side(
     )
     grips = [_grip(scene, t, one) for t, one in enumerate(held)]
     side = ServoSide(
-        high, tuple(grips), in_force, tuple(held), tuple(links), searches, tuple(placed), built,
+        high, tuple(grips), tuple(held), tuple(links), searches, tuple(placed), built,
         (*hands, *handles, *looks),
     )  # fmt: skip
     # the tables hold addresses: what they point to lives as long as the engine's step, which is none of it
@@ -187,8 +183,7 @@ def _link(scene: Scene, loop: Loop, modal: Modal, body: int, built: Built, loops
     state = _tool_state(scene, loops, modes, moving=True)
     return Link(
         modal.frame, modal.control, modal.log, models, state, make_control(),
-        np.array([body], np.int64), built.batches[body], modal.now, none_in_force(loop.ratio),
-        np.zeros(1, np.int64), np.zeros(2, np.int64),
+        np.array([body], np.int64), built.batches[body], modal.now,
     )  # fmt: skip
 
 

@@ -15,37 +15,33 @@ and what each low loop and the picture read is published by `publish_state`.
 
 from collections.abc import Sequence
 
-from palpo.physics.contract.links import ASTRAY, BOOK, FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.links import ASTRAY, BOOK, FRAME, LOST, TELL, link
 from palpo.physics.contract.stages import DONE, NOT_FINITE
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.frames import adopt, log_forces
 from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.servo import make_servo as make_tick_state
-from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import is_fresh, reader_slot
+from palpo.physics.exchange.frames import come_into_force, is_overdue
 from palpo.physics.exchange.handle import handle_like
-from palpo.physics.exchange.patience import come_into_force, waits
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.reduction.interface_model import is_astray
 from palpo.physics.systems.multirate.assembly import LOG_POINTS, LOG_TICKS, ServoSide, make_side
-from palpo.physics.systems.multirate.high_state import TAKEN_CALL, TAKEN_ID
 from palpo.physics.systems.multirate.scene import Loop, Scene
 from palpo.physics.systems.multirate.smallest import smallest_scene
 from palpo.physics.systems.multirate.state_report import held_of, link_of, log_model, publish_state
 
 
 @kernel
-def _overdue(s):
-    """LATE if a low loop's frame is overdue by far, ASTRAY if its model went so; each counts its own wait."""
+def _astray(s):
+    """LOST if a low loop's model went astray; its wait is counted, where its frame is not overdue besides."""
     code = DONE
     for j in range(s.links.shape[0]):
         one = link_of(s, j)
-        in_force, modes = one.in_force[one.loop[0]], one.frame.head[reader_slot(one.frame_control)].n_modes
+        modes = one.frame.head[reader_slot(one.frame_control)].n_modes
         if is_astray(one.interface.rate, modes) and not is_fresh(one.frame_control):
-            in_force.waited += 1
-            code = ASTRAY
-        elif waits(in_force, s.ticks[0].done, one.frame_control) and code == DONE:
-            code = LATE
+            s.frames.in_force[j].waited += 0 if is_overdue(s.frames, j, s.ticks[0].done) else 1
+            code = LOST
     return code
 
 
@@ -60,14 +56,11 @@ def take_frames(s):
         told = one.points.frame[0]
         replayed += told.replayed
         if told.fresh == 1:
-            come_into_force(
-                one.in_force[one.loop[0]], told.id, (told.patience, told.stretch), s.ticks[0].done, s.port
-            )
-            one.taken[TAKEN_CALL] = s.ticks[0].calls - 1
-            store_release(one.taken, TAKEN_ID, told.id)
+            f = reader_slot(one.frame_control)
+            come_into_force(s.frames, j, f, s.ticks[0])
             if j == 0:
-                _take_settings(s, reader_slot(one.frame_control))
-    s.port.status[0].replayed, s.port.status[0].frame = replayed, s.link.in_force[0].frame
+                _take_settings(s, f)
+    s.port.status[0].replayed = replayed
     return DONE
 
 
@@ -110,8 +103,8 @@ def tell(s):
 @link(make_side(smallest_scene()).high)
 def multirate_link(stage, s, h):
     """The stages of palpo.physics.contract.links."""
-    if stage == OVERDUE:
-        return _overdue(s)
+    if stage == ASTRAY:
+        return _astray(s)
     if stage == FRAME:
         return take_frames(s)
     if stage == BOOK:
@@ -130,4 +123,4 @@ def make_servo(
     """The servo of a scene at tick 0, and what it exchanges; loops: the low loops, one alone if not given."""
     side = make_side(scene, loops, log_ticks, log_points)
     links = [Bound.bind(multirate_link, side.high)]
-    return make_tick_state(side.high.engine, side.grips, links, side.high.ticks, side.in_force), side
+    return make_tick_state(side.high.engine, side.grips, links, side.high.ticks, side.high.frames), side

@@ -4,7 +4,7 @@ What is one number is an array of one, so that it can change behind a handle. Of
 a table has the addresses, and the first stands beside it, which has the layout of all.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,21 +17,19 @@ from palpo.physics.engine.pair_points import PairSearch
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog
+from palpo.physics.exchange.frames import SlowFrames
 from palpo.physics.exchange.handle import of_process
 from palpo.physics.exchange.model_log import ModelLog
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.reduction.interface_model import InterfaceState
 
-TAKEN_ID, TAKEN_CALL = 0, 1
-"""Entries of Link.taken: that id once more, written last; calls of the tick before the one that took it."""
-
 
 class Link(NamedTuple):
     """What one low loop and the servo exchange, and the servo's own part of it."""
 
     frame: ConstraintFrame
-    frame_control: NDArray[np.int64]
+    frame_control: NDArray[np.int64]  # the loop's own of HighRate.frames
     log: ForceLog
     models: ModelLog
     state: ToolState
@@ -39,9 +37,6 @@ class Link(NamedTuple):
     body: NDArray[np.int64]  # (1,) the loop's bodies, one of the engine
     points: Batch  # theirs in joints and contacts
     interface: InterfaceState
-    in_force: NDArray[Any]  # (k,) of palpo.physics.exchange.patience.IN_FORCE, of all loops
-    loop: NDArray[np.int64]  # (1,) which of them this is
-    taken: NDArray[np.int64]  # (2,) what the loop is told of it
 
 
 class Held(NamedTuple):
@@ -62,6 +57,7 @@ class HighRate(NamedTuple):
 
     port: Port
     ticks: NDArray[np.void]  # (1,) of palpo.physics.engine.servo.TICKS
+    frames: SlowFrames
     held: Held
     helds: NDArray[np.int64]  # (t,) addresses, one for each tool
     engine: Engine

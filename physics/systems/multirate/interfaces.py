@@ -19,10 +19,6 @@ from palpo.physics.systems.multirate.scene import Scene
 
 KINDS: dict[str, type[LowRate]] = {k.kind: k for k in (Krylov, Paper, Extrapolated, Monolithic)}
 
-READY_SHARE = 0.4
-"""Share of a low period, in lock-step, between the end of a reduced frame's full integration and its
-publication; in threads it is the time that the algebra of `Krylov.finish` takes."""
-
 
 def make_low_rates(kind: str, scene: Scene) -> tuple[TickState, ServoSide, list[LowRate]]:
     """A scene's servo, its side of the exchange, and its low loops of one of KINDS, the quickest first."""

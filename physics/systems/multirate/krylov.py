@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
+from palpo.physics.exchange.frames import PATIENCE_PERIODS
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.ring import ring_release
 from palpo.physics.numerics.math3 import quat_to_matrix
@@ -73,8 +74,9 @@ class Krylov(LowRate):
 
     kind = "krylov"
     spares: tuple[str, ...] = ("columns", "contacts")
-    least_patience = 0.2
-    apart = True
+    patience = 0.2, PATIENCE_PERIODS
+    apart = asks = True
+    ready_share = 0.4
 
     def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
         super().__init__(scene, high, link, loops, own)
@@ -93,7 +95,7 @@ class Krylov(LowRate):
             for member in self.members
         ]
         if scene.air is not None:
-            self.least_patience, self.patience_periods = AIR_PATIENCE
+            self.patience = AIR_PATIENCE
             # a late step is followed at once: a lower rate would make all frames later; and with a quarter of
             # the columns a cup is not lifted
             self.slowest_hz, self.spares = np.inf, ()
@@ -135,7 +137,7 @@ class Krylov(LowRate):
         for reduction in self.reductions:
             reduction.afford(self._shifts(), columns)
 
-    def begin(self) -> None:
+    def make(self) -> int:
         """L1 to L5: candidates for the frame's whole life, tangents, and A^-1 J^T at every shift."""
         with self.timed("L1 proximity"):
             self.read_tool()
@@ -149,11 +151,10 @@ class Krylov(LowRate):
         with self.timed("L3-L5 tangent and columns"):
             for reduction, (_, local) in zip(self.reductions, self.member_slots(self.chosen), strict=True):
                 reduction.prepare(local, self.pool)
+        return self.calls()
 
-    def finish(self, until: int, present: int | None = None) -> None:
-        """L6: the full bodies up to `until` under the servo's forces. L7: reduce, replay, publish."""
-        with self.timed("L6 follow"):
-            self._follow(until)
+    def fill(self, slot: int, frame_tick: int | None) -> int:
+        """L7: reduce, and replay on the frame the ticks that the full bodies do not contain."""
         self.find_cavities()
         with self.timed("L7 reduce and publish"):
             chosen = self._with_loaded()
@@ -168,15 +169,22 @@ class Krylov(LowRate):
                 limit = int(frame.head["n_modes"][f]) + shares[low]
                 page = Page(frame, f, low, slots, local, self.near, self.dt, limit)
                 self.reductions[low].write(page, self.pool)
-            self._bring_to_present(f, present)
+            present = self._bring_to_present(f, frame_tick)
             if self.drawn.wanted:
-                self.drawn.keep(self.frame_id, tuple(reduction.drawn() for reduction in self.reductions))
+                self.drawn.keep(self.frame_id + 1, tuple(reduction.drawn() for reduction in self.reductions))
             for member in self.members:
                 self.u[member.first : member.first + member.count] = member.body.velocities()
-            self.hand_over(f, (self.present - self.tick) * self.dt)
+            self.bound_speed(f, (present - self.tick) * self.dt)
+        return present
+
+    def follow(self, tick: int) -> None:
+        """L6: the full bodies up to `tick`, to where the servo has the model."""
+        with self.timed("L6 follow"):
+            self._follow(tick)
+        if self.invalid():
+            raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
 
     def _follow(self, until: int) -> None:
-        """The full bodies up to `until`, to where the servo has the model."""
         self._followed = 0
         if until > self.tick:
             ended = self._then
@@ -198,9 +206,6 @@ class Krylov(LowRate):
                     past = Past(forces[:, own].sum(axis=0), local, float(self._work[low]))
                     reduction.follow(ended, low, past)
             self.loaded = points.astype(np.intp)
-        if self.invalid():
-            raise FloatingPointError(f"the state of body {self.invalid()!r} is no longer finite")
-        self.tick = until
 
     def _made_again(self, until: int) -> InterfaceState:
         """The last frame's model at `until`, by its own ticks, whose work is booked."""
@@ -241,7 +246,7 @@ class Krylov(LowRate):
         """Gap [m] up to which pairs are candidates: what can be covered until fresh ones come.
 
         At the present speed they last until the next step is due and a step and a half beyond; a hand may
-        gain speed for LIFE, and is noticed then (`asked`), or the loop has begun a step by itself.
+        gain speed for LIFE, and is noticed then (`wants_step`), or the loop has begun a step by itself.
         """
         numbers = self.scene.numbers
         pace = self._speed_of_tools()
@@ -264,17 +269,17 @@ class Krylov(LowRate):
         state, k = self.link.state, self.tool_slot
         return int(np.count_nonzero(state.contact_status[k, : state.n_contacts[k]] != OPEN))
 
-    def adopted(self) -> bool:
+    def in_force(self) -> bool:
         """Whether the servo has ended a tick on the last frame.
 
         A step that began within that tick would find no state of its model, and make ticks again after all.
         """
-        if not super().adopted():
+        if not super().in_force():
             return False
-        log, done = self.link.models, self.complete()
+        log, done = self.link.models, self.known()
         return done == 0 or int(log.frame[(done - 1) & (len(log.tick) - 1)]) == self.frame_id
 
-    def asked(self) -> bool:
+    def wants_step(self) -> bool:
         """The odometer has all but used up the candidates, or an impact has made contacts."""
         since, before, known = self.read_at, self.odometer, self._bearing
         self.read_tool()
@@ -302,18 +307,18 @@ class Krylov(LowRate):
         missing = self.loaded[~has[self.loaded]].astype(np.int32)
         return np.concatenate([self.chosen[: self.loop.capacity.slots - len(missing)], missing])
 
-    def _bring_to_present(self, f: int, present: int | None) -> None:
-        """Replay on the frame the ticks up to `present`; the servo replays what comes after."""
+    def _bring_to_present(self, f: int, frame_tick: int | None) -> int:
+        """Replay on the frame the ticks up to `frame_tick`; the servo replays what comes after."""
         ring_release(self.link.log.ring, max(0, self.tick - self._released))
         self._released = self.tick
         # ticks still being written are not in the log: its ring says how many are complete
-        self.present = self.complete() if present is None else present
+        present = self.known() if frame_tick is None else frame_tick
         before, self._published = self._published, f
         adopt(self.frame, f, self.model)
         self._led.count[0] = -1
         self._at_base = tuple(part.copy() for part in self.state)
-        if self.present > self.tick:
-            handed = self._followed > 0 and self._read(self.present, self._followed, self._now)
+        if present > self.tick:
+            handed = self._followed > 0 and self._read(present, self._followed, self._now)
             if self._astray or (handed and self._is_astray(self._now, before)):
                 pass  # the new one begins at rest
             elif handed:
@@ -321,8 +326,9 @@ class Krylov(LowRate):
                     hand_on(last, source, low, self._then, self._now, self.state)
                 sweep_fields(self.link.frame, f, InterfaceState(*self._at_base), self.state)
             else:
-                self._replay(f, self.tick, self.present)
-            store(self.frame, f, self.model, self.present)
+                self._replay(f, self.tick, present)
+            store(self.frame, f, self.model, present)
         if self.read_at >= 0:
             # the first frame is made before there are ticks to count
-            self._takes = max((self.present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
+            self._takes = max((present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
+        return present

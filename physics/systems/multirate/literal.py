@@ -49,9 +49,8 @@ class Paper(LowRate):
         self._high: list[Motion] = []
         self._forces = np.zeros((0, 3))
         self._soft_only = np.zeros((0, 3))
-        self._ready = 0
 
-    def begin(self) -> None:
+    def make(self) -> int:
         """L1 to L7; the frame is then ready and waits for its publication."""
         with self.timed("L1 proximity"):
             self._l1_proximity()
@@ -64,15 +63,19 @@ class Paper(LowRate):
         with self.timed("L6 solve"):
             self._l6_solve()
         with self.timed("L7 correct"):
-            self._ready = self._shared_frame()
+            self._shared_frame()
             self._l7_correct()
+        return self.calls()
 
-    def finish(self, until: int, present: int | None = None) -> None:
-        """Publish what `begin` made ready."""
-        ring_release(self.link.log.ring, until - self.tick)
-        self.tick = self.present = until
-        self.link.frame.head["base_tick"][self._ready] = until
-        self.hand_over(self._ready)
+    def follow(self, tick: int) -> None:
+        """The low-rate problem has moved the bodies; the servo's forces are let go."""
+        ring_release(self.link.log.ring, tick - self.tick)
+
+    def fill(self, slot: int, frame_tick: int | None) -> int:
+        """The frame that the step made ready."""
+        self.link.frame.head["base_tick"][slot] = self.tick
+        self.bound_speed(slot)
+        return self.tick
 
     def set_budget(self, budget: Budget) -> None:
         """The proxy's step is the low period."""
@@ -120,6 +123,7 @@ class Paper(LowRate):
         for low, (slots, local) in enumerate(self._slots):
             write_held(self.proxy.link.frame, f, low, self._low[low], slots, local)
         publish(self.proxy.link.frame_control)
+        self.frame_id += 1  # the proxy's frames are counted along
 
     def _l6_solve(self) -> None:
         """The mixed complementarity problem at DT; its forces on every chosen point [N]."""
@@ -141,7 +145,7 @@ class Paper(LowRate):
         if self.booked is not None:
             self.booked(self.chosen, self.DT * (self._forces - self._soft_only))
 
-    def _shared_frame(self) -> int:
+    def _shared_frame(self) -> None:
         """What the servo gets: x_soft_free^dt with the soft-only forces, W_soft^dt, the contacts of L1."""
         frame = self.link.frame
         f = self.open_frame(self.motion, self.chosen, len(self.chosen))
@@ -156,7 +160,6 @@ class Paper(LowRate):
                 slow = self._low[low].corrected(motion.member.body.applied(local, self._forces[slots]))
                 frame.slot_v[f, slots] = motion.member.body.gather(local, slow[:, None]).reshape(-1, 3)
         self._freeze_contacts(f)
-        return f
 
     def _freeze_contacts(self, f: int) -> None:
         """Contacts that touch the tool, with their directions of L1."""

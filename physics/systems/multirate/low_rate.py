@@ -1,8 +1,8 @@
-"""The low-rate loop: what every interface kind shares.
+"""The low-rate loop of a multi-rate scene: what every interface kind shares.
 
-A low step has two halves. `begin` finds candidates, linearises and does the expensive algebra; `finish`
-publishes the frame. In threads the second half follows when the first is done; in lock-step it waits until
-the frame would have become visible. The times of the named steps are kept for the report.
+A step finds candidates, linearises and does the expensive algebra; what is published are the bodies' points
+in use as slots, how they move and yield, and the pairs among them. The times of the named steps are kept for
+the report.
 """
 
 import time
@@ -18,15 +18,14 @@ from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import LOW
+from palpo.physics.engine.slow_loop import SlowLoop
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
+from palpo.physics.exchange.buffer import acquire, writer_slot
 from palpo.physics.exchange.constraint_frame import (
     FRESH,
     ConstraintFrame,
 )
-from palpo.physics.exchange.durations import StepTimes
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.patience import LEAST, PATIENCE_PERIODS, patience_of
 from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
 from palpo.physics.reduction.body_model import BodyModel
 from palpo.physics.reduction.drawn_model import DrawnModels
@@ -38,7 +37,7 @@ from palpo.physics.systems.multirate.frame_pairs import (
     standing,
     write_pairs,
 )
-from palpo.physics.systems.multirate.high_state import TAKEN_CALL, TAKEN_ID, HighRate, Link
+from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.logged_forces import gather_forces
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.point_motion import fastest, tool_points
@@ -49,7 +48,7 @@ MOST_LOOKS = 1000
 """Times that a loop looks for a state of the servo with models of the others' bodies that are kept."""
 
 
-class LowRate:
+class LowRate(SlowLoop):
     """State of a low-rate loop and the steps that its kinds have in common.
 
     `high` is the servo's side, `link` what is exchanged with it: frames go to its buffer, tool states and
@@ -57,33 +56,19 @@ class LowRate:
     """
 
     kind = ""
-    spares: tuple[str, ...] = ()
-    """Fields of a Budget that its steps take less time with."""
-    least_patience, patience_periods = LEAST, PATIENCE_PERIODS
-    """Seconds that the servo goes on against a frame of it at any rate, and periods."""
-    slowest_hz = 0.0
-    """Rate below which a machine that is late may not lower it: past that the scene runs in slow motion."""
     apart = False
     """Whether each body has a loop of its own."""
-    lock_step = True
-    """False in threads, where the forces of ticks that have passed since the step began are known."""
 
     def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
         """own: which of the scene's low loops this is."""
+        numbers = scene.numbers
+        super().__init__(high.frames, high.ticks, loops[own].ratio, numbers.dt, own)
         self.scene, self.high, self.link, self.loop = scene, high, link, loops[own]
         self.members = self.loop.members
         self.others: list[LowRate] = []
         """The other low loops, whose bodies this one sees as the servo has them."""
-        numbers = scene.numbers
-        self.dt = numbers.dt
-        self.DT = numbers.dt * self.loop.ratio
-        self.budget = Budget(self.loop.ratio)
+        self.DT = self.dt * self.ratio
         self.whose = standing(scene, self.loop, [loop for loop in loops if loop is not self.loop])
-        self.frame_id = 0
-        self.tick = 0
-        """Ticks whose forces the full bodies contain."""
-        self.present = 0
-        """Ticks whose forces the last published frame contains."""
         self.x = scene.rest.copy()
         self.u = np.zeros_like(self.x)
         self.drawn = DrawnModels()
@@ -100,7 +85,6 @@ class LowRate:
             scene.rigid(),
         )
         self.topology = Handle(scene.topology)
-        self.times = StepTimes()
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.gaps, self.due = np.zeros(0), np.zeros(0)
         self.tool_slot = 0
@@ -110,8 +94,6 @@ class LowRate:
         self.read_at, self.odometer = -1, 0.0
         """Ticks behind the tool state that was read last, and its odometer [m]: its slot may be written again
         during a step, once the picture has read too."""
-        self.lost_slots = 0
-        """Points that found no room in a frame and may have been needed there."""
         self.left_out = np.inf
         """Reading of the odometer at which a pair that found no slots in the last frame may be in reach."""
         self.lost_pairs = 0
@@ -135,13 +117,14 @@ class LowRate:
     def close(self) -> None:
         """End the worker threads; of the first loop, those of the others too."""
         self.pool.shutdown()
-        if self.loop.number == 0:
+        if self.number == 0:
             for other in self.others:
                 other.close()
 
     def set_budget(self, budget: Budget) -> None:
-        """What the next steps may take; only between two of them."""
-        self.budget, self.DT = budget, budget.period * self.dt
+        """See SlowLoop."""
+        super().set_budget(budget)
+        self.DT = budget.period * self.dt
 
     @contextmanager
     def timed(self, name: str) -> Iterator[None]:
@@ -150,32 +133,13 @@ class LowRate:
         yield
         self.times.add(name, time.perf_counter() - start)
 
-    def begin(self) -> None:
-        """First half of a low step."""
-        raise NotImplementedError
-
-    def begun(self) -> int:
-        """Calls of the servo's tick that the tool state of the last `begin` had behind it, -1 for none."""
+    def calls(self) -> int:
+        """Calls of the servo's tick that the tool state which was read last had behind it, -1 for none."""
         return int(self.link.state.calls[self.tool_slot])
 
-    def complete(self) -> int:
+    def known(self) -> int:
         """Ticks whose forces are in the log by now, or in the full bodies."""
         return self.tick + int(ring_available(self.link.log.ring))
-
-    def adopted(self) -> bool:
-        """Whether the servo has taken the last frame."""
-        if self.others:
-            return self.adopted_at() >= 0
-        return bool(taken_count(self.link.frame_control) >= published_count(self.link.frame_control))
-
-    def adopted_at(self) -> int:
-        """Calls of the servo's tick before the one that took the last frame, -1 where none did so far."""
-        taken = self.link.taken
-        return int(taken[TAKEN_CALL]) if taken[TAKEN_ID] == self.frame_id else -1
-
-    def asked(self) -> bool:
-        """Whether a step should begin before it is due; only between two steps."""
-        return False
 
     def check(self) -> None:
         """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body."""
@@ -186,14 +150,6 @@ class LowRate:
             behind = len(log.tick) * self.dt
             raise RuntimeError(f"it fell more than {behind:.1f} s behind the servo, whose forces are lost")
 
-    def finish(self, until: int, present: int | None = None) -> None:
-        """Second half: publish the frame; the full bodies contain the forces of ticks before `until`.
-
-        present: the tick up to which the frame itself is brought, where a kind does that; the replay of a run
-        in threads gives the one that was recorded.
-        """
-        raise NotImplementedError
-
     # ---- steps in common
 
     def read_tool(self) -> None:
@@ -201,7 +157,7 @@ class LowRate:
         for _ in range(MOST_LOOKS):
             self.tool_slot, _ = acquire(self.link.state_control)
             state, k = self.link.state, self.tool_slot
-            frames = [int(state.frame[k, other.loop.number]) for other in self.others]
+            frames = [int(state.frame[k, other.number]) for other in self.others]
             self._seen = [other.drawn.of(f) for other, f in zip(self.others, frames, strict=True)]
             # another loop may have sent several frames since that state: a newer one has a model that is kept
             if all(bool(models) or f == 0 for models, f in zip(self._seen, frames, strict=True)):
@@ -216,7 +172,7 @@ class LowRate:
             state.gravity[k] = self.scene.numbers.gravity
         self.read_at, self.odometer = int(state.tick[k]), float(state.odometer[k])
         # what an operator changes reaches other loops by way of the servo, at a tick that a recording knows
-        self.gravity = state.gravity[k].copy() if self.loop.number else self.scene.numbers.gravity
+        self.gravity = state.gravity[k].copy() if self.number else self.scene.numbers.gravity
         for member in self.members:
             member.body.gravity[:] = self.gravity
         if self.scene.air is not None:
@@ -236,7 +192,7 @@ class LowRate:
 
         Points that follow a script are read by the ticks; their rows are kept ahead of them.
         """
-        self.scene.script.keep(self.complete())
+        self.scene.script.keep(self.known())
         points = self.scene.tool_points
         for start, stop in self.scene.tool_spans():
             tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
@@ -248,7 +204,7 @@ class LowRate:
 
     def _place_others(self, other: "LowRate", models: tuple[BodyModel, ...]) -> None:
         """Positions and velocities of the bodies of another loop, as the servo has them."""
-        told, k, j = self.link.state, self.tool_slot, other.loop.number
+        told, k, j = self.link.state, self.tool_slot, other.number
         for low, model in enumerate(models):
             span = other.members[low].span
             centre, turn = told.centre[k, j, low], told.orientation[k, j, low]
@@ -311,13 +267,9 @@ class LowRate:
         scene, link = self.scene, link or self.link
         frame = link.frame
         f = int(writer_slot(link.frame_control))
-        self.frame_id += 1
         frame.head[f], head = 0, frame.head[f]
-        head["id"], head["motion"], head["geometry"] = self.frame_id, motion, FRESH
+        head["id"], head["motion"], head["geometry"] = self.frame_id + 1, motion, FRESH
         head["n_slots"], head["n_near"], head["base_tick"] = len(chosen), near, self.tick
-        head["patience"], head["stretch"] = patience_of(
-            self.budget.period, self.loop.ratio, self.dt, self.least_patience, self.patience_periods
-        )
         frame.slot_of[f] = -1
         frame.slot_of[f, chosen] = np.arange(len(chosen))
         frame.slot_point[f, : len(chosen)] = chosen
@@ -353,10 +305,9 @@ class LowRate:
             out.append((slots, chosen[slots].astype(np.intp) - member.first))
         return out
 
-    def hand_over(self, f: int, late: float = 0.0) -> None:
-        """Publish slot f, whose bodies may have fallen for `late` [s] since they had the known velocities."""
+    def bound_speed(self, f: int, late: float = 0.0) -> None:
+        """Of slot f, whose bodies may have fallen for `late` [s] since they had the known velocities."""
         self.link.frame.soft_speed[f] = self._soft_speed() + late * float(np.linalg.norm(self.gravity))
-        publish(self.link.frame_control)
 
     def _soft_speed(self) -> float:
         """Bound on the speed of low-rate points [m/s]: twice the fastest of them, and never below a crawl."""

@@ -16,42 +16,52 @@ from palpo.physics.systems.multirate.scene import Loop, Scene
 
 
 class Monolithic(LowRate):
-    """One `begin` before and one `finish` after every tick."""
+    """A step before every tick."""
 
     kind = "monolithic"
+    each_tick = True
 
     def __init__(self, scene: Scene, high: HighRate, link: Link, loops: Sequence[Loop], own: int = 0) -> None:
         super().__init__(scene, high, link, loops, own)
         self._motions: list[Motion] = []
+        self._chosen = np.zeros(0, np.int32)
 
-    def begin(self) -> None:
-        """Detection, free motion and compliance at dt; the frame is visible at once."""
+    def make(self) -> int:
+        """L7 of the tick before; detection and free motion at dt; the frame is visible at once."""
+        self.follow(self.known())
         with self.timed("L1 proximity"):
             self.read_tool()
             self.find_cavities()
             self.place_points(self.servo_tool())
             self.find_pairs(2.0 * self.dt)
             chosen, near = self.choose_slots()
-            chosen = chosen[:near]
+            self._chosen = chosen[:near]
         with self.timed("L3 free motion"):
             self._motions = [
                 m[0] for m in self.pool.map(lambda m: free_motions(m, (self.dt,)), self.scene.members)
             ]
-        with self.timed("L4-L5 violation and compliance"):
-            f = self.open_frame(EXACT, chosen, len(chosen))
-            for low, (slots, local) in enumerate(self.member_slots(chosen)):
-                write_held(self.link.frame, f, low, self._motions[low], slots, local)
-            self.hand_over(f)
+        return self.calls()
 
-    def finish(self, until: int, present: int | None = None) -> None:
-        """L7: the bodies take the forces of the tick that has just been made."""
+    def fill(self, slot: int, frame_tick: int | None) -> int:
+        """L4 and L5: exact violation and compliance of the chosen slots."""
+        with self.timed("L4-L5 violation and compliance"):
+            f = self.open_frame(EXACT, self._chosen, len(self._chosen))
+            for low, (slots, local) in enumerate(self.member_slots(self._chosen)):
+                write_held(self.link.frame, f, low, self._motions[low], slots, local)
+            self.bound_speed(f)
+        return self.tick
+
+    def follow(self, tick: int) -> None:
+        """L7: the bodies take the forces of the tick that has just been made, if they have not yet."""
+        if tick == self.tick:
+            return
         with self.timed("L7 correct"):
-            points, forces = self.drain(until)
+            points, forces = self.drain(tick)
             for motion in self._motions:
                 member = motion.member
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 load = member.body.applied(points[own].astype(np.intp) - member.first, forces[0, own])
                 member.body.advance(motion.corrected(load), self.dt)
-            self.release(until - self.tick)
-            self.tick = self.present = until
+            self.release(tick - self.tick)
+            self.tick = tick
             self.loaded = points.astype(np.intp)

@@ -49,7 +49,7 @@ def _write_state(s, out, w):
     for j in range(s.links.shape[0]):
         link = link_of(s, j)
         now = link.interface
-        out.frame[w, j] = link.in_force[link.loop[0]].frame
+        out.frame[w, j] = s.frames.in_force[j].frame
         for k in range(out.z.shape[2]):
             out.z[w, j, k] = now.z[k]
         for k in range(out.rate.shape[2]):

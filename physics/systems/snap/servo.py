@@ -23,7 +23,8 @@ from palpo.physics.engine import servo as engine
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.grip import UPRIGHT, Grip, make_grip
 from palpo.physics.engine.servo import TickState, make_ticks
-from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, writer_slot
+from palpo.physics.exchange.buffer import make_control, publish, writer_slot
+from palpo.physics.exchange.frames import SlowFrames, make_frames, take_frame
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.snap_frame import (
@@ -48,8 +49,8 @@ class SnapLink(NamedTuple):
     grip: Grip
     ticks: NDArray[np.void]  # (1,) the servo's
     snap: SnapState
-    settings: SnapSettings
-    settings_control: NDArray[np.int64]
+    frames: SlowFrames
+    settings: SnapSettings  # that the frames bring
     picture: SnapPicture
     picture_control: NDArray[np.int64]
 
@@ -57,8 +58,8 @@ class SnapLink(NamedTuple):
 @kernel
 def _take_settings(s):
     """What an operator may have changed; what other gains do to the hold's energy is work of the target."""
-    if is_fresh(s.settings_control):
-        slot, _ = acquire(s.settings_control)
+    slot = take_frame(s.frames, 0, s.ticks[0])
+    if slot >= 0:
         plug, motion, new = s.snap.plug.model, s.snap.plug.motion, s.settings.gains[slot]
         live = s.grip.port.live[0]
         take_settings(s.snap, s.settings.value, slot)
@@ -71,7 +72,6 @@ def _take_settings(s):
                 plug.inverse[i, j] = new[3, i, j]
                 plug.follow[i, j] = new[4, i, j]
         motion.work[0].target += plug_energy(plug, motion) - before
-        s.grip.port.status[0].frame = s.settings.id[slot]
         live.force_scale = s.settings.value[slot].force_scale
         live.max_force = s.settings.value[slot].max_force
 
@@ -139,10 +139,10 @@ def _make_link(
         grip=make_grip(port or make_port(), state.aim, model.built.batches[-1], turns, rest, offset, line),
         ticks=make_ticks(substeps),
         snap=state,
+        frames=make_frames(0),
         settings=make_snap_settings(
             default_settings(model.connector, model.numerics), gains_of(state.plug.model)
         ),
-        settings_control=make_control(),
         picture=make_snap_picture(model.coordinates.size, len(state.engine.contacts.gap)),
         picture_control=make_control(),
     )
@@ -196,4 +196,5 @@ def make_servo(
     Raises InputError for less than one substep.
     """
     side = _make_link(model, substeps, turns, rest, offset, rail, port)
-    return engine.make_servo(model.state.engine, [side.grip], [Bound.bind(snap_link, side)], side.ticks), side
+    links = [Bound.bind(snap_link, side)]
+    return engine.make_servo(model.state.engine, [side.grip], links, side.ticks, side.frames), side

@@ -16,11 +16,10 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import acquire, publish, published_count, taken_count, writer_slot
-from palpo.physics.exchange.durations import StepTimes
+from palpo.physics.engine.slow_loop import SlowLoop
+from palpo.physics.exchange.buffer import acquire
+from palpo.physics.exchange.frames import NEVER, PATIENCE_PERIODS
 from palpo.physics.exchange.gains import Gains
-from palpo.physics.exchange.patience import patience_of
 from palpo.physics.numerics.math3 import quat_difference
 from palpo.physics.systems.suction.condensed import Floats, HeldProblem, couple, fill_frame, grouped
 from palpo.physics.systems.suction.drives import CupDrive
@@ -145,49 +144,45 @@ def _symmetric(a: Floats) -> Floats:
     return 0.5 * (a + a.T)
 
 
-class SuctionLoop:
-    """The slow loop's work (palpo.app.runtime.rigs.LowLoop).
+class SuctionLoop(SlowLoop):
+    """The slow loop of cups, of which the servo gets the one that is held.
 
     settings (1,) of VALUES of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
     held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,
     None where nobody holds one.
     """
 
-    spares: tuple[str, ...] = ()
     slowest_hz = SLOWEST_HZ
 
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[CupDrive], hand: HandledCup | None,
         settings: NDArray[np.void], gauge: Callable[[float], float] | None = None,
     ) -> None:  # fmt: skip
+        dt, parts = float(servo.engine.step[0]), ("step", "frame") if hand else STAGES
+        super().__init__(servo.frames, servo.ticks, round(suction.h / dt), dt, parts=parts)
         self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
         self.settings, self.gauge = settings, gauge
-        self.times = StepTimes("step", "frame") if hand else StepTimes(*STAGES)
-        self.frame_id = self.tick = self.present = self.lost_slots = 0
+        if hand is None:
+            self.patience = NEVER, PATIENCE_PERIODS
         self.watch: Callable[[], None] = lambda: None
         """Called at the end of every step, while its contacts and cavities are still there."""
-        ratio = round(suction.h / float(servo.engine.step[0]))
-        self.budget, self._wished = Budget(ratio), ratio
         self._most = servo.cup.frame.mu.shape[1]
-        self._begun = -1
-
-    def set_budget(self, budget: Budget) -> None:
-        """The next steps are as long as its period: the scene keeps to the servo's time."""
-        self.budget = budget
 
     def _stretch(self) -> None:
-        """Give the step that begins its length; a held cup's last one ends with its own."""
-        self.settings["step"] = h = self.budget.period * float(self.servo.engine.step[0])
+        """Give the step that begins its length, that of the budget's period; a held cup's last one ends with
+        its own. So the scene keeps to the servo's time.
+        """
+        self.settings["step"] = h = self.budget.period * self.dt
         self.suction.take_step(h)
 
-    def begin(self) -> None:
+    def make(self) -> int:
         """A whole step, or the rest of a held one and the first half of the next."""
         suction = self.suction
         if self.hand is None:
             self._stretch()
         until = suction.time + suction.h
         slot = int(acquire(self.servo.state_control)[0])
-        self._begun = int(self.servo.state.calls[slot])
+        calls = int(self.servo.state.calls[slot])
         for drive in self.drives:
             drive.prepare(until)
         if self.gauge is not None:
@@ -199,13 +194,14 @@ class SuctionLoop:
                     self.times.add(name, float(spent))
                 self.watch()
         else:
-            self._begin_held(self.hand, slot)
+            self._begin_held(self.hand, slot, known=calls >= 0)
         self.lost_slots = int(suction.contacts.count["lost"][0])
+        return calls
 
-    def _begin_held(self, hand: HandledCup, slot: int) -> None:
+    def _begin_held(self, hand: HandledCup, slot: int, known: bool) -> None:
         state, start = self.servo.state, perf_counter()
         origin = max(int(state.tick[slot]), 0)
-        if self.frame_id and self._begun >= 0:
+        if self.frame_id and known:
             hand.complete(state.target[slot].copy(), state.target_q[slot].copy())
             self.watch()
         completed = perf_counter()
@@ -213,43 +209,17 @@ class SuctionLoop:
         held = hand.prepare()
         part = grouped(held, self._most)
         coupling = couple(held.stiffness, hand.gains, self.settings["step"][0], hand.error)
-        frame, free = self.servo.cup.frame, writer_slot(self.servo.frame_control)
+        frame, free = self.servo.cup.frame, self.slot
         fill_frame(frame, free, part, coupling, self.settings, origin)
-        frame.patience[free] = patience_of(self.budget.period, self._wished, float(self.servo.engine.step[0]))
         frame.position[free], frame.orientation[free] = hand.handle.position, hand.handle.orientation
         self.times.add("step", completed - start)
         self.times.add("frame", perf_counter() - completed)
 
-    def begun(self) -> int:
-        """Calls of the tick that the hand's pose of the last `begin` had behind it, -1 for none."""
-        return self._begun
-
-    def complete(self) -> int:
-        """Ticks done by now."""
-        return int(self.servo.ticks["done"][0])
-
-    def finish(self, until: int, present: int | None = None) -> None:
-        """Publish the frame."""
-        control = self.servo.frame_control
-        self.frame_id += 1
+    def fill(self, slot: int, frame_tick: int | None) -> int:
+        """The frame is as the step has made it; where nobody holds a cup it has settings alone."""
         if self.hand is None:
-            self.servo.cup.frame.settings[writer_slot(control)] = self.settings[0]
-        self.servo.cup.frame.id[writer_slot(control)] = self.frame_id
-        publish(control)
-        self.tick = until
-        self.present = until if present is None else present
-
-    def asked(self) -> bool:
-        """Never before a step is due."""
-        return False
-
-    def adopted(self) -> bool:
-        """Whether the servo has taken the last frame."""
-        control = self.servo.frame_control
-        return bool(taken_count(control) >= published_count(control))
-
-    def check(self) -> None:
-        """Nothing is left to find: a step raises what keeps it from going on."""
+            self.servo.cup.frame.settings[slot] = self.settings[0]
+        return self.tick if frame_tick is None else frame_tick
 
     def close(self) -> None:
         """End the worker threads."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from palpo.physics.compliance.condensed import CONDENSED, Condensed, make_condensed
 from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.contract.contacts import FIND, append, detector
-from palpo.physics.contract.links import FRAME, LATE, OVERDUE, TELL, link
+from palpo.physics.contract.links import FRAME, TELL, link
 from palpo.physics.contract.stages import DONE, Batch, Hand, make_hand
 from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
@@ -31,8 +31,8 @@ from palpo.physics.engine.pressurising import pressure_unit
 from palpo.physics.engine.servo import TickState, make_ticks
 from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.engine.table import Engine
-from palpo.physics.exchange.buffer import acquire, is_fresh, make_control, publish, writer_slot
-from palpo.physics.exchange.patience import come_into_force, none_in_force, waits
+from palpo.physics.exchange.buffer import make_control, publish, writer_slot
+from palpo.physics.exchange.frames import SlowFrames, make_frames, take_frame
 from palpo.physics.exchange.port import SUCKS, TOUCHES, Port, make_port
 from palpo.physics.exchange.suction_frame import HandState, make_hand_state
 from palpo.physics.numerics.arrays import copy
@@ -59,11 +59,10 @@ class SuctionServo(NamedTuple):
     port: Port
     held: NDArray[np.bool_]  # (1,) whether a hand holds the handle
     ticks: NDArray[np.void]  # (1,) of palpo.physics.engine.servo.TICKS
-    in_force: NDArray[np.void]  # (1,) of palpo.physics.exchange.patience.IN_FORCE
+    frames: SlowFrames
     engine: Engine
     cup: Condensed
     rows: FrameRows
-    frame_control: NDArray[np.int64]
     state: HandState
     state_control: NDArray[np.int64]
     shown: HandState  # the same once more, for the picture
@@ -73,12 +72,11 @@ class SuctionServo(NamedTuple):
 @kernel
 def _take_frame(s):
     """The newest frame comes into force; who is held by nobody takes its settings alone."""
-    if not is_fresh(s.frame_control):
+    f = take_frame(s.frames, 0, s.ticks[0])
+    if f < 0:
         return
-    f, _ = acquire(s.frame_control)
     frame, solver, air = s.cup.frame, s.engine.solver.settings[0], s.rows.cavities.air
     settings = frame.settings[f]
-    come_into_force(s.in_force[0], frame.id[f], frame.patience[f], s.ticks[0].done, s.port)
     s.port.live[0].force_scale, s.port.live[0].max_force = settings.force_scale, settings.max_force
     solver.tolerance, solver.sweeps = settings.tolerance, settings.sweeps
     air[0], air[1], air[2] = settings.atmosphere, settings.largest, settings.rt
@@ -133,7 +131,6 @@ def _tell(s):
     status = port.status[0]
     status.rows += e.cavities.count[0]
     status.felt = (TOUCHES if status.contacts > 0 else 0) | (SUCKS if sucks else 0)
-    status.frame, status.replayed = s.in_force[0].frame, 0
     _write_state(s, s.state, writer_slot(s.state_control))
     publish(s.state_control)
     _write_state(s, s.shown, writer_slot(s.shown_control))
@@ -177,18 +174,15 @@ def _make_side(
     built.engine.solver.settings["at_once"] = contacts
     state.target[:] = state.position[:] = position
     side = SuctionServo(
-        port, np.array([held]), make_ticks(), none_in_force(ratio), built.engine, cup, rows, make_control(),
-        state, make_control(), make_hand_state(), make_control(),
+        port, np.array([held]), make_ticks(), make_frames(ratio), built.engine, cup, rows, state,
+        make_control(), make_hand_state(), make_control(),
     )  # fmt: skip
     return side, hand, built.batches[CUP]
 
 
 @link(_make_side(np.zeros(3), 1, 1, 1e-3, True, make_port(), 1)[0])
 def suction_link(stage, s, h):
-    """The stages of palpo.physics.contract.links; where nobody holds the handle no frame is waited for."""
-    if stage == OVERDUE:
-        late = s.held[0] and waits(s.in_force[0], s.ticks[0].done, s.frame_control)
-        return LATE if late else DONE
+    """The stages of palpo.physics.contract.links."""
     if stage == FRAME:
         _take_frame(s)
     elif stage == TELL:
@@ -213,4 +207,4 @@ def make_servo(
     """
     side, hand, points = _make_side(position, contacts, cavities, dt, held, port or make_port(), ratio)
     grip, links = make_grip(side.port, hand, points, turns), [Bound.bind(suction_link, side)]
-    return make_tick_state(side.engine, [grip], links, side.ticks, side.in_force), side
+    return make_tick_state(side.engine, [grip], links, side.ticks, side.frames), side

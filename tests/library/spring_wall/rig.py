@@ -5,11 +5,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.prompt_lock import PromptLock
 from palpo.app.runtime.rigs import PlainRig, Start
-from palpo.app.runtime.settings_loop import SettingsLoop
 from palpo.app.visual.frames import Frames
-from palpo.physics.exchange.buffer import publish, writer_slot
+from palpo.physics.engine.lock_step import LockedLoops
+from palpo.physics.engine.slow_loop import SettingsLoop
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
@@ -46,23 +45,20 @@ class WallRig(PlainRig):
 
     def __init__(self, spec: WallScene, start: Start) -> None:
         self.spec = spec
-        self.dt, self.ratio = spec.rates.dt, spec.rates.ratio
+        self.dt = spec.rates.dt
         self.held = np.array(spec.device.path[0][1:])
-        self.floor = make_floor()
-        self.low = SettingsLoop(
-            spec.wall, self._publish, self.floor.control, lambda: int(self.floor.ticks[0]), lambda: 0
+        self.floor = floor = make_floor()
+        self._settings = SettingsLoop(
+            floor.frames, floor.ticks, spec.rates.ratio, self.dt, spec.wall, self._write
         )
-        self.lock = PromptLock(self.low, self.ratio)
+        self.lock = LockedLoops([self._settings], "none")
         self._data = Handle(self.floor)
         self.servo = start.make_servo(
             floor_tick.address, self._data.address, self.floor.port, self.held, spec.rates.servo_hz
         )
 
-    def _publish(self, wall: SpringFloor, identity: int) -> None:
-        slot = writer_slot(self.floor.control)
-        self.floor.id[slot], self.floor.stiffness[slot] = identity, wall.stiffness
-        self.floor.height[slot] = wall.height
-        publish(self.floor.control)
+    def _write(self, slot: int, wall: SpringFloor) -> None:
+        self.floor.stiffness[slot], self.floor.height[slot] = wall.stiffness, wall.height
 
     @cached_property
     def visual(self) -> WallPicture:
@@ -76,4 +72,4 @@ class WallRig(PlainRig):
 
     def change(self, spec: WallScene) -> None:
         """Bring the wall to the values of `spec`."""
-        self.spec, self.low.values = spec, spec.wall
+        self.spec, self._settings.values = spec, spec.wall

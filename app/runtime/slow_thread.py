@@ -103,7 +103,7 @@ def step_columns(names: Sequence[str], several: bool = False) -> tuple[Column, .
     return *schedule, Column("total_ms", "ms", "time of the whole step"), *times
 
 
-class SlowLoop:
+class SlowThread:
     """Makes slow steps and publishes what there is to see; `start` does so in a thread until the servo ends.
 
     beside: the loops that it leads, each of one of the rig's other slow loops.
@@ -120,15 +120,15 @@ class SlowLoop:
         """
         self.rig, self.visual, self.names, self._recorder = rig, rig.visual, tuple(names), recorder
         self._path, self.number = path, number
-        self.low = (rig.low, *rig.others)[number]
-        self._several = bool(rig.others)
-        self.pacer = pacer or Pacer([Rung(Budget(rig.ratios[number]), math.inf)], rig.dt)
+        self.low, self._several = rig.lows[number], len(rig.lows) > 1
+        self.pacer = pacer or Pacer([Rung(Budget(self.low.ratio), math.inf)], rig.dt)
         self._clock = clock or WallClock()
         self.budget = self.pacer.rung.budget
         self.low.set_budget(self.budget)
-        pacers = [*others, *[None] * len(rig.others)][: len(rig.others)] if number == 0 else []
+        further = len(rig.lows) - 1 if number == 0 else 0
+        pacers = [*others, *[None] * further][:further]
         self.beside = [
-            SlowLoop(rig, names, recorder, pacer=other, clock=clock, number=k)
+            SlowThread(rig, names, recorder, pacer=other, clock=clock, number=k)
             for k, other in enumerate(pacers, start=1)
         ]
         self._failure = ""
@@ -185,7 +185,7 @@ class SlowLoop:
             self.low.set_budget(budget)
 
     @property
-    def loops(self) -> tuple["SlowLoop", ...]:
+    def loops(self) -> tuple["SlowThread", ...]:
         """This one and those beside it."""
         return self, *self.beside
 
@@ -202,7 +202,7 @@ class SlowLoop:
 
         kept: of a state that was kept in a pause, which may have frames that the servo is still to take.
         """
-        made = (kept and not self.low.adopted()) or self._guarded(self.step)
+        made = (kept and not self.low.in_force()) or self._guarded(self.step)
         return made and all(loop.first(kept) for loop in self.beside)
 
     def start(self) -> None:
@@ -263,14 +263,13 @@ class SlowLoop:
         if self.number == 0:
             self.take_changes()
             self.lead()
-        low.begin()
-        begun, until = low.begun(), low.complete()
+        begun, tick = low.step(), low.known()
         slot = self.visual.take_tool() if self.number == 0 else -1
-        low.finish(until)
+        low.publish(tick)
         self.seconds.add(self._clock.now() - start)
-        self.book((low.frame_id, begun, until, low.present), self.seconds.last)
+        self.book((low.frame_id, begun, tick, low.frame_tick), self.seconds.last)
         if self.number == 0:
-            self.show(slot, until)
+            self.show(slot, tick)
         low.check()
         # the first one has all factors to make, and no servo waits for it
         if self.steps > 1 and self.pacer.note(self._clock.now() - start):
@@ -301,7 +300,7 @@ class SlowLoop:
         """Of several loops: the last step's row, with the tick at which its frame was adopted."""
         row, self._unbooked = self._unbooked, []
         if row and self._recorder is not None:
-            row[ADOPTED] = self.rig.adopted_at(self.number)
+            row[ADOPTED] = self.low.taken_at()
             self._recorder.append_low_step(row)
 
     def show(self, slot: int, tick: int) -> None:
@@ -334,10 +333,10 @@ class SlowLoop:
         while finished_reason(self.rig.servo) == RUNNING:
             left = due - self._clock.now()
             if left > 0:
-                if self.low.adopted() and self.low.asked():
+                if self.low.in_force() and self.low.wants_step():
                     return True
                 self._clock.sleep(min(left, LOOK))
-            elif not self.low.adopted():
+            elif not self.low.in_force():
                 self._clock.sleep(NAP)
             else:
                 return True
@@ -347,7 +346,7 @@ class SlowLoop:
 def step_times(rig: Rig, steps: int = PROBES) -> list[list[float]]:
     """Wall times [s] of slow steps of a rig that is warm, without the ticks between them, for each of its low
     loops; it moves on."""
-    if rig.others:
+    if len(rig.lows) > 1:
         return _times_of_several(rig, steps)
     times = []
     for _ in range(steps):
@@ -367,10 +366,10 @@ def step_times(rig: Rig, steps: int = PROBES) -> list[list[float]]:
 
 def _times_of_several(rig: Rig, steps: int) -> list[list[float]]:
     """The same by what the loops book of the parts of their steps."""
-    lows = (rig.low, *rig.others)
+    lows = rig.lows
     spent: list[list[float]] = [[] for _ in lows]
     frames = [low.frame_id for low in lows]
-    for _ in range(steps * max(rig.ratios) // rig.ratio):
+    for _ in range(steps * max(low.ratio for low in lows) // rig.ratio):
         rig.lock.advance(rig.ratio, lambda n: servo_run(rig.servo, n))
         for k, low in enumerate(lows):
             if low.frame_id > frames[k]:
@@ -380,7 +379,7 @@ def _times_of_several(rig: Rig, steps: int) -> list[list[float]]:
 
 
 def lock_step_run(
-    rig: Rig, slow: SlowLoop, ticks: int, make: Callable[[int], object], each: Callable[[], object]
+    rig: Rig, slow: SlowThread, ticks: int, make: Callable[[int], object], each: Callable[[], object]
 ) -> None:
     """Up to tick `ticks`, by spans of make(k) and the slow steps between; `each` is called after a period.
 
@@ -392,9 +391,10 @@ def lock_step_run(
         slow.take_changes()
         slow.lead()
         lock.advance(min(ratio, ticks - start), make)
-        slow.book((rig.low.frame_id, start, rig.low.tick, rig.low.present), 0.0)
+        low = rig.low
+        slow.book((low.frame_id, start, low.tick, low.frame_tick), 0.0)
         slow._book_last()
         slow.show(slow.visual.take_tool(), lock.tick)
-        for low in (rig.low, *rig.others):
+        for low in rig.lows:
             low.check()
         each()
