@@ -18,7 +18,7 @@ from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import make_multirate
-from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco.servo import BodyPair, Hold, default_settings, make_servo
 from palpo.physics.systems.hapco.two_rates import two_rate_link
 from tests.verification.hapco_bench import bodies, bottom
 
@@ -61,14 +61,14 @@ def lead(state, step, point):
 @cache
 def servo_run(mu, hold, speed=SPEED):
     """Feedback of the one loop (n, 6)."""
-    ticks, state = make_servo(*setup(mu, hold))
+    ticks, state = make_servo(BodyPair(*setup(mu, hold)))
     data = tick_data(ticks)
     return np.array([lead(state, lambda: tick(data), p) for p in path(speed)[0]])
 
 
 def multirate_run(mu, hold, ratio, speed=SPEED, points=None):
     """Feedback of the two loops (n, 6), frame and age of each tick (n, 2), and the servo's side."""
-    servo, m, low = make_multirate(*setup(mu, hold), ratio=ratio)
+    servo, m, low = make_multirate(BodyPair(*setup(mu, hold), ratio=ratio))
     data = tick_data(servo)
     lock, rows, seen = LockedLoops([low]), [], []
     points = iter(path(speed)[0] if points is None else points)
@@ -159,7 +159,7 @@ def test_what_sticks_holds_on_across_frames():
     points, marks = path()
     points = points.copy()
     points[marks[2] + 1 :] = points[marks[2]] + aside
-    ticks, state = make_servo(*setup(0.8, Hold()))
+    ticks, state = make_servo(BodyPair(*setup(0.8, Hold())))
     data = tick_data(ticks)
     one = np.array([lead(state, lambda: tick(data), p) for p in points])
     two = multirate_run(0.8, Hold(), 10, points=points)[0]
@@ -180,10 +180,10 @@ def test_a_turning_hand_feels_what_the_servo_alone_makes_of_it():
 def _turned(ratio):
     """Feedback of a hand that presses and turns (200, 6), in the one loop or the two."""
     if ratio is None:
-        ticks, state = make_servo(*setup(0.0, Hold()))
+        ticks, state = make_servo(BodyPair(*setup(0.0, Hold())))
         data = tick_data(ticks)
         return np.array([_turn(state, lambda: tick(data), k) for k in range(200)])
-    servo, m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
+    servo, m, low = make_multirate(BodyPair(*setup(0.0, Hold()), ratio=ratio))
     data = tick_data(servo)
     lock, rows = LockedLoops([low]), []
     for _ in range(200):
@@ -200,7 +200,7 @@ def _turn(state, step, k):
 def test_time_stands_still_while_a_frame_is_overdue():
     """The force stays, the frame's age goes on, and the next frame ends the wait."""
     ratio, here = 4, bodies()[0].centre
-    servo, m, low = make_multirate(*setup(0.0, Hold()), ratio=ratio)
+    servo, m, low = make_multirate(BodyPair(*setup(0.0, Hold()), ratio=ratio))
     data = tick_data(servo)
     low.step()
     low.publish(0)
@@ -220,7 +220,7 @@ def test_time_stands_still_while_a_frame_is_overdue():
 
 
 def test_settings_come_with_the_frame():
-    servo, m, low = make_multirate(*setup(0.3, Hold()), ratio=2)
+    servo, m, low = make_multirate(BodyPair(*setup(0.3, Hold()), ratio=2))
     data = tick_data(servo)
     low.step()
     low.publish(0)
@@ -234,7 +234,7 @@ def test_settings_come_with_the_frame():
 
 
 def test_the_compiled_function_takes_this_servo_only():
-    _, m, _ = make_multirate(*setup(0.3, Hold()))
+    _, m, _ = make_multirate(BodyPair(*setup(0.3, Hold())))
     with pytest.raises(TypeError, match="MultirateServo is not laid out"):
         Bound.bind(two_rate_link, m._replace(fresh=m.fresh.astype(float)))
 

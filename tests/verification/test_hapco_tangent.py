@@ -28,7 +28,7 @@ from palpo.physics.exchange.tangent_frame import make_tangent_frame
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco.servo import BodyPair, Hold, default_settings, make_servo
 from palpo.physics.systems.hapco.tangent import tangent_link
 from palpo.physics.systems.hapco.tangent_loop import make_tangent
 from tests.verification.hapco_bench import STIFF, TISSUE, WEIGHTLESS, side
@@ -83,14 +83,14 @@ def lead(state, step, point):
 @cache
 def full(mu, rows=PATH):
     """Force of the full solution at each tick (n, 3)."""
-    ticks, state = make_servo(*setup(mu))
+    ticks, state = make_servo(BodyPair(*setup(mu)))
     data = tick_data(ticks)
     return np.array([lead(state, lambda: tick(data), p) for p in straight(*rows)[0]])
 
 
 def followed(mu, ratio, points, vertices=slice(None)):
     """Force along the tangents (n, 3), and both sides."""
-    servo, m, low = make_tangent(*setup(mu, vertices), ratio=ratio)
+    servo, m, low = make_tangent(BodyPair(*setup(mu, vertices), ratio=ratio))
     data, rows, ahead = tick_data(servo), [], iter(points)
     LockedLoops([low]).advance(
         len(points), lambda n: rows.extend(lead(m.servo, lambda: tick(data), next(ahead)) for _ in range(n))
@@ -294,7 +294,7 @@ def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
 def test_time_stands_still_while_a_frame_is_overdue():
     """The force stays, for the servo's side to let it fall, and the next frame ends the wait."""
     ratio, points = 4, straight(ABOVE, DOWN)[0]
-    servo, m, low = make_tangent(*setup(0.3), ratio=ratio)
+    servo, m, low = make_tangent(BodyPair(*setup(0.3), ratio=ratio))
     data = tick_data(servo)
     low.step()
     low.publish(0)
@@ -312,13 +312,13 @@ def test_time_stands_still_while_a_frame_is_overdue():
 
 def test_only_a_body_that_is_where_the_hand_is_can_be_followed():
     with pytest.raises(InputError, match="where the hand is"):
-        make_tangent(*setup(0.3)[:3], Hold(direct=False))
+        make_tangent(BodyPair(*setup(0.3)[:3], Hold(direct=False)))
     with pytest.raises(ConfigError, match=r'hold\.mode.*"tangent" needs a body that is where the hand is'):
         load_scene("hapco-16", ["loops=tangent", "tool.hold.mode=coupling"])
 
 
 def test_the_compiled_function_takes_this_servo_only():
-    _, m, _ = make_tangent(*setup(0.3))
+    _, m, _ = make_tangent(BodyPair(*setup(0.3)))
     with pytest.raises(TypeError, match="TangentServo is not laid out"):
         Bound.bind(tangent_link, m._replace(way=m.way.astype(np.float32)))
 

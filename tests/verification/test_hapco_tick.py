@@ -34,7 +34,7 @@ from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.servo import Hold, default_settings, hapco_link, make_servo
+from palpo.physics.systems.hapco.servo import BodyPair, Hold, default_settings, hapco_link, make_servo
 from palpo.physics.systems.hapco.tick import whole_matrix
 from palpo.studies.reference.conjugate_gradient_body import ConjugateGradientBody
 from palpo.studies.reference.interaction import Interaction
@@ -53,7 +53,7 @@ def servo(vertices=None, hold=None, tolerance=1e-12, sweeps=100000, mu=0.3, cloc
     for entry, value in (live or {}).items():
         settings[entry] = value
     detection = Detection(bottom() if vertices is None else vertices, tolerance=EVERY, edges=False)
-    ticks, state = make_servo(above, below, detection, hold, settings, DT, clock=clock)
+    ticks, state = make_servo(BodyPair(above, below, detection, hold, settings, DT, clock=clock))
     return state, tick_data(ticks)
 
 
@@ -544,6 +544,6 @@ def test_what_the_servo_cannot_do_is_refused_in_words():
     above, _ = bodies()
     _, below = bodies(body=ConjugateGradientBody)
     with pytest.raises(InputError, match=r"needs K\^-1 on the boundary"):
-        make_servo(above, below)
+        make_servo(BodyPair(above, below))
     with pytest.raises(InputError, match=r"stiffness is 0\.0; stiffnesses must be positive"):
         Hold(gains=Gains(0.0, 1.0, 1.0, 1.0))

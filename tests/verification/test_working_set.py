@@ -15,7 +15,7 @@ from palpo.physics.exchange.port import OK
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import make_multirate
-from palpo.physics.systems.hapco.servo import Hold, default_settings, make_servo
+from palpo.physics.systems.hapco.servo import BodyPair, Hold, default_settings, make_servo
 from palpo.studies.reference.interaction import Interaction
 from tests.verification.hapco_bench import ABOVE, BELOW, STIFF, TISSUE, WEIGHTLESS, side
 
@@ -49,9 +49,8 @@ def test_the_tick_gives_the_forces_of_all_contacts_and_nothing_sinks_in_outside_
     """The off-line method solves for every contact that is found; both to the solver's tolerance."""
     (above, below), bottom = blocks()
     detection = Detection(bottom, tolerance=np.inf, edges=False)
-    servo, state = make_servo(
-        above, below, detection, settings=default_settings(MU, TOLERANCE, 100000, collision=np.inf)
-    )
+    settings = default_settings(MU, TOLERANCE, 100000, collision=np.inf)
+    servo, state = make_servo(BodyPair(above, below, detection, settings=settings))
     data = tick_data(servo)
     (above, below), _ = blocks()
     whole = Interaction(above, below, detection, MU, stop=Stop(TOLERANCE, 100000))
@@ -77,7 +76,7 @@ def test_at_two_rates_the_set_solves_what_the_frame_has_of_all_contacts(hold):
     (above, below), bottom = blocks()
     settings = default_settings(MU, TOLERANCE, 100000, collision=np.inf, gains=hold.gains)
     servo, m, low = make_multirate(
-        above, below, Detection(bottom, tolerance=np.inf, edges=False), hold, settings, ratio=5
+        BodyPair(above, below, Detection(bottom, tolerance=np.inf, edges=False), hold, settings, ratio=5)
     )
     lock, points = LockedLoops([low]), iter(m.servo.mobile.frame.now.position + way(60))
     sizes, n, data = [], bottom.size, tick_data(servo)

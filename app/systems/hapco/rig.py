@@ -25,7 +25,7 @@ from palpo.physics.engine.solve import CHUNK
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
 from palpo.physics.systems.hapco.loop import ContactLoop, make_multirate
-from palpo.physics.systems.hapco.servo import make_servo
+from palpo.physics.systems.hapco.servo import BodyPair, make_servo
 from palpo.physics.systems.hapco.tangent import TangentServo
 from palpo.physics.systems.hapco.tangent_loop import TangentLoop, make_tangent
 from palpo.physics.systems.hapco.tick import whole_matrix
@@ -44,19 +44,21 @@ class HapcoRig(PlainRig):
         self._built = mobile.material.youngs_modulus, fixed.material.youngs_modulus
         self._renewal = RatioRenewal(self.bodies, start.threads, start.progress.say)
         values = settings_of(spec, self._built)
-        contacts = mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt
         clock = machine_clock.address if start.threads else 0
+        pair = BodyPair(
+            mobile, fixed, detection_of(spec, mobile), hold_of(spec), values, self.dt, ratio, clock
+        )
         self.ticks: TickState
         self.loops: MultirateServo | TangentServo | None = None
         self._loop: SettingsLoop | ContactLoop
         if spec.loops == "multirate":
-            self.ticks, self.loops, self._loop = make_multirate(*contacts, ratio, clock)
+            self.ticks, self.loops, self._loop = make_multirate(pair)
             self.state = self.loops.servo
         elif spec.loops == "tangent":
-            self.ticks, self.loops, self._loop = make_tangent(*contacts, ratio, clock)
+            self.ticks, self.loops, self._loop = make_tangent(pair)
             self.state = self.loops.servo
         else:
-            self.ticks, self.state = make_servo(*contacts, clock=clock)
+            self.ticks, self.state = make_servo(pair)
             state = self.state
             self._loop = SettingsLoop(
                 state.frames, state.ticks, ratio, self.dt, values, self._write,

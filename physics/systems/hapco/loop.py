@@ -2,10 +2,6 @@
 
 from time import perf_counter
 
-import numpy as np
-from numpy.typing import NDArray
-
-from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.tracked_contacts import find as find_tracked
 from palpo.physics.compliance.surface_state import HELD
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
@@ -22,8 +18,7 @@ from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.systems.hapco.detection import Detection
-from palpo.physics.systems.hapco.servo import Hold, make_bodies
+from palpo.physics.systems.hapco.servo import BodyPair, make_bodies
 from palpo.physics.systems.hapco.tick import FIXED, MOBILE, QuasistaticServo, put_settings
 from palpo.physics.systems.hapco.two_rates import MultirateServo, make_servo
 
@@ -115,22 +110,10 @@ def fill_frame(m, low, f):
     copy(e.problem.w, out.w[f, : 9 * n * n])
 
 
-def make_multirate(
-    mobile: QuasistaticBody,
-    fixed: QuasistaticBody,
-    detection: Detection | None = None,
-    hold: Hold | None = None,
-    settings: NDArray[np.void] | None = None,
-    dt: float = 1e-3,
-    ratio: int = 20,
-    clock: int = 0,
-) -> tuple[TickState, MultirateServo, "ContactLoop"]:
-    """The servo of two bodies where they stand now, what it exchanges, and the slow loop's side.
-
-    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_bodies.
-    """
-    servo, m = make_servo(mobile, fixed, detection, hold, settings, dt, ratio, clock)
-    return servo, m, ContactLoop(m, make_bodies(mobile, fixed, detection, hold, settings, dt), ratio)
+def make_multirate(pair: BodyPair) -> tuple[TickState, MultirateServo, "ContactLoop"]:
+    """The servo of a pair, what it exchanges, and the slow loop; raises as `make_bodies`."""
+    servo, m = make_servo(pair)
+    return servo, m, ContactLoop(m, make_bodies(pair), pair.ratio)
 
 
 class ContactLoop(SlowLoop):

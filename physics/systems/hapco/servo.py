@@ -1,7 +1,7 @@
 """From two quasi-static bodies to an engine, to what is exchanged of it, and to the servo's tick."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import SLOTS, make_control
 from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.gains import COUPLING, Gains, gains_record
-from palpo.physics.exchange.port import Port, make_port
+from palpo.physics.exchange.port import make_port
 from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block
@@ -84,29 +84,47 @@ def default_settings(
     return values
 
 
-def make_bodies(
-    mobile: QuasistaticBody,
-    fixed: QuasistaticBody,
-    detection: Detection | None = None,
-    hold: Hold | None = None,
-    settings: NDArray[np.void] | None = None,
-    dt: float = 1e-3,
-    port: Port | None = None,
-    clock: int = 0,
-) -> QuasistaticServo:
-    """Two bodies in an engine, where they stand now.
+@dataclass(frozen=True, eq=False)
+class BodyPair:
+    """Two bodies where they stand now, how they meet, and at which rates.
 
-    settings: `default_settings` with the detection's tolerance and the hold's gains if not given; given,
-    they overrule both. dt: period [s]. clock: address of a C function (physics.exchange.lent_clock) for the
-    solver's time limit; 0 in lock-step.
-    Raises InputError for a body that is not quasi-static and linear, and as `Interaction`.
+    Raises InputError for a body that is not quasi-static and linear.
     """
-    for body in (mobile, fixed):
-        if not isinstance(body, QuasistaticBody):
-            raise InputError(f"body {body!r}: the servo needs K^-1 on the boundary of a QuasistaticBody")
-    detection, hold = detection or Detection(), hold or Hold()
-    if settings is None:
-        settings = default_settings(collision=detection.tolerance, gains=hold.gains)
+
+    mobile: QuasistaticBody
+    fixed: QuasistaticBody
+    detection: Detection = field(default_factory=Detection)
+    hold: Hold = field(default_factory=Hold)
+    settings: NDArray[np.void] | None = None
+    """(1,) of VALUES: `default_settings` with the detection's tolerance and the hold's gains if not given;
+    given ones overrule both."""
+    dt: float = 1e-3
+    """Period of the servo [s]."""
+    ratio: int = 20
+    """Servo ticks in a low period."""
+    clock: int = 0
+    """Address of a C function (physics.exchange.lent_clock) for the time limit of the servo's solver; 0 in
+    lock-step."""
+
+    def __post_init__(self) -> None:
+        for body in (self.mobile, self.fixed):
+            if not isinstance(body, QuasistaticBody):
+                raise InputError(f"body {body!r}: the servo needs K^-1 on the boundary of a QuasistaticBody")
+
+    @property
+    def values(self) -> NDArray[np.void]:
+        """The settings that it begins with."""
+        if self.settings is not None:
+            return self.settings
+        return default_settings(collision=self.detection.tolerance, gains=self.hold.gains)
+
+
+def make_bodies(pair: BodyPair, clock: int = 0) -> QuasistaticServo:
+    """A pair in an engine; clock: as the pair's, for the engine that has to keep to it.
+
+    Raises InputError for contact vertices that are none of the boundary.
+    """
+    mobile, fixed, detection, hold, settings = pair.mobile, pair.fixed, pair.detection, pair.hold, pair.values
     features = mobile_features(
         contact_surface(mobile.surface, mobile.slot), contact_slots(mobile, detection.vertices),
         detection.edges,
@@ -127,10 +145,10 @@ def make_bodies(
     hand = make_hand()
     hand.position[:], hand.orientation[:] = mobile.position, hold.rest
     built = make_engine(
-        bodies, SOLVERS, capacity, dt,
+        bodies, SOLVERS, capacity, pair.dt,
         [Bound.bind(tracked_unit, tracked)], hands={0: hand}, clock=clock,
     )  # fmt: skip
-    solver, own = built.engine.solver, port or make_port()
+    solver, own = built.engine.solver, make_port()
     roomy = solver._replace(bordered=solver.bordered._replace(way=make_semi_smooth(capacity)))
     return QuasistaticServo(
         port=own,
@@ -160,7 +178,7 @@ def smallest_bodies() -> QuasistaticServo:
         QuasistaticBody(name, mesh, Material(1e6, 0.3, 1000.0), np.arange(8))
         for name, mesh in (("above", above), ("below", cube))
     ]
-    return make_bodies(bodies[0], bodies[1], Detection(np.arange(8)))
+    return make_bodies(BodyPair(bodies[0], bodies[1], Detection(np.arange(8))))
 
 
 @link(smallest_bodies())
@@ -173,18 +191,8 @@ def hapco_link(stage, s, h):
     return DONE
 
 
-def make_servo(
-    mobile: QuasistaticBody,
-    fixed: QuasistaticBody,
-    detection: Detection | None = None,
-    hold: Hold | None = None,
-    settings: NDArray[np.void] | None = None,
-    dt: float = 1e-3,
-    port: Port | None = None,
-    clock: int = 0,
-) -> tuple[TickState, QuasistaticServo]:
-    """The servo of two bodies where they stand now, and what it exchanges; as `make_bodies`."""
-    side = make_bodies(mobile, fixed, detection, hold, settings, dt, port, clock)
-    return make_tick_state(
-        side.engine, [side.grip], [Bound.bind(hapco_link, side)], side.ticks, side.frames
-    ), side
+def make_servo(pair: BodyPair) -> tuple[TickState, QuasistaticServo]:
+    """The servo of a pair that computes everything itself, and what it exchanges; raises as `make_bodies`."""
+    side = make_bodies(pair, pair.clock)
+    links = [Bound.bind(hapco_link, side)]
+    return make_tick_state(side.engine, [side.grip], links, side.ticks, side.frames), side

@@ -35,7 +35,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.compliance.followed import (
     FOLLOWED,
     FORETOLD,
@@ -63,9 +62,8 @@ from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import dot3
-from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.frames import adopt
-from palpo.physics.systems.hapco.servo import SOLVERS, Hold, make_bodies, smallest_bodies
+from palpo.physics.systems.hapco.servo import SOLVERS, BodyPair, make_bodies, smallest_bodies
 from palpo.physics.systems.hapco.tick import QuasistaticServo, draw_bodies
 
 SLIDES = 1e-3
@@ -194,23 +192,13 @@ def tangent_link(stage, m, h):
     return DONE
 
 
-def make_servo(
-    mobile: QuasistaticBody,
-    fixed: QuasistaticBody,
-    detection: Detection | None = None,
-    hold: Hold | None = None,
-    settings: NDArray[np.void] | None = None,
-    dt: float = 1e-3,
-    ratio: int = 20,
-    clock: int = 0,
-) -> tuple[TickState, TangentServo]:
-    """The servo of two bodies where they stand now, and what it exchanges with a slow loop.
+def make_servo(pair: BodyPair) -> tuple[TickState, TangentServo]:
+    """The servo of a pair, and what it exchanges with a slow loop.
 
-    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_bodies.
-    Raises InputError as that, and for a frame that is not where the hand is.
+    Raises InputError as `make_bodies`, and for a frame that is not where the hand is.
     """
-    if hold is not None and not hold.direct:
+    if not pair.hold.direct:
         raise InputError("to follow tangents the frame must be where the hand is (hold direct)")
-    side = _with_exchange(make_bodies(mobile, fixed, detection, hold, settings, dt), ratio, clock)
+    side = _with_exchange(make_bodies(pair), pair.ratio, pair.clock)
     own, links = side.servo, [Bound.bind(tangent_link, side)]
     return make_tick_state(own.engine, [own.grip], links, own.ticks, own.frames), side

@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.tracked_contacts import tell
 from palpo.physics.contact.laws import SLIP, STICK, project_cone
 from palpo.physics.contact.tangents import ForceTangents
@@ -29,9 +28,8 @@ from palpo.physics.exchange.port import NOT_FINITE
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import norm3, quat_difference, rotate_by
-from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.loop import ContactLoop
-from palpo.physics.systems.hapco.servo import Hold, make_bodies
+from palpo.physics.systems.hapco.servo import BodyPair, make_bodies
 from palpo.physics.systems.hapco.tangent import SLIDES, TangentServo, make_servo
 from palpo.physics.systems.hapco.tick import MOBILE, QuasistaticServo, put_settings
 
@@ -155,23 +153,10 @@ def settle(low, position, orientation, start):
     return end(e)
 
 
-def make_tangent(
-    mobile: QuasistaticBody,
-    fixed: QuasistaticBody,
-    detection: Detection | None = None,
-    hold: Hold | None = None,
-    settings: NDArray[np.void] | None = None,
-    dt: float = 1e-3,
-    ratio: int = 20,
-    clock: int = 0,
-) -> tuple[TickState, TangentServo, "TangentLoop"]:
-    """The servo of two bodies where they stand now, what it exchanges, and the slow loop's side.
-
-    ratio: servo ticks in a low period; the rest, and what it raises, as
-    palpo.physics.systems.hapco.tangent.make_servo.
-    """
-    servo, m = make_servo(mobile, fixed, detection, hold, settings, dt, ratio, clock)
-    return servo, m, TangentLoop(m, make_bodies(mobile, fixed, detection, hold, settings, dt), ratio)
+def make_tangent(pair: BodyPair) -> tuple[TickState, TangentServo, "TangentLoop"]:
+    """The servo of a pair, what it exchanges, and the slow loop; raises as hapco.tangent.make_servo."""
+    servo, m = make_servo(pair)
+    return servo, m, TangentLoop(m, make_bodies(pair), pair.ratio)
 
 
 class Solution(NamedTuple):

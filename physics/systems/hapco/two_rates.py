@@ -25,7 +25,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.collision.tracked_contacts import separation
 from palpo.physics.collision.tracked_contacts import tell as tell_contacts
 from palpo.physics.contact.anchors import add_anchor, clear_anchors, find_anchor
@@ -47,9 +46,8 @@ from palpo.physics.exchange.frames import make_frames
 from palpo.physics.numerics.arrays import copy, copy_rows
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import dot3, matvec3, matvec3_transposed
-from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.frames import adopt
-from palpo.physics.systems.hapco.servo import Hold, make_bodies, smallest_bodies
+from palpo.physics.systems.hapco.servo import BodyPair, make_bodies, smallest_bodies
 from palpo.physics.systems.hapco.tick import QuasistaticServo, tell
 
 
@@ -189,21 +187,9 @@ def two_rate_link(stage, m, h):
     return DONE
 
 
-def make_servo(
-    mobile: QuasistaticBody,
-    fixed: QuasistaticBody,
-    detection: Detection | None = None,
-    hold: Hold | None = None,
-    settings: NDArray[np.void] | None = None,
-    dt: float = 1e-3,
-    ratio: int = 20,
-    clock: int = 0,
-) -> tuple[TickState, MultirateServo]:
-    """The servo of two bodies where they stand now, and what it exchanges with a slow loop.
-
-    ratio: servo ticks in a low period; the rest as palpo.physics.systems.hapco.servo.make_bodies.
-    """
-    side = _with_exchange(make_bodies(mobile, fixed, detection, hold, settings, dt, clock=clock), ratio)
+def make_servo(pair: BodyPair) -> tuple[TickState, MultirateServo]:
+    """The servo of a pair, and what it exchanges with a slow loop; raises as `make_bodies`."""
+    side = _with_exchange(make_bodies(pair, pair.clock), pair.ratio)
     found = Bound.bind(offered_unit, side)
     own = side.servo
     own.engine.detector[0], own.engine.detector_state[0] = found.unit.address, found.handle.address
