@@ -4,6 +4,7 @@ A rig is one scene ready for one run: a servo with the system's tick, its slow l
 see. Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bodies, no frames and no solver.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -112,172 +113,86 @@ class Picture(Protocol):
         ...
 
 
-class Rig(Protocol):
-    """One scene for one run."""
+class Rig(ABC):
+    """One scene for one run: without an interface, all at the servo's rate, unless a system says more.
+
+    The same object is driven in lock-step or by threads.
+    """
 
     spec: Any
-    kind: str
+    kind = NO_INTERFACE
     servo: Servo
     dt: float
     """Servo period [s]."""
     held: NDArray[np.float64]
     """The tool's held point at rest [m], shape (3,)."""
-
-    @property
-    def ratio(self) -> int:
-        """Servo ticks in a slow period of the scene's own rate."""
-        ...
-
-    @property
-    def lock(self) -> LockedLoops:
-        """The driver without a clock, and the slow loops."""
-        ...
+    lock: LockedLoops
+    """The driver without a clock, and the slow loops."""
 
     @property
     def lows(self) -> Sequence[SlowLoop]:
         """The slow loops, the quickest first; most systems have one."""
-        ...
-
-    @property
-    def low(self) -> SlowLoop:
-        """The first slow loop, which leads the others."""
-        ...
-
-    @property
-    def visual(self) -> Picture:
-        """What there is to see."""
-        ...
-
-    @property
-    def latency(self) -> str:
-        """How old a frame is when it is first felt, in words."""
-        ...
-
-    @property
-    def waited(self) -> int:
-        """Ticks in which the simulation paused for an overdue frame."""
-        ...
-
-    @property
-    def behind(self) -> int:
-        """Ticks by which a scene that no hand leads is behind the servo: a run lasts as much longer."""
-        ...
-
-    @property
-    def turn(self) -> NDArray[np.float64]:
-        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
-        ...
-
-    def masses(self) -> dict[str, float]:
-        """Mass of each moving body [kg]."""
-        ...
-
-    @property
-    def doing(self) -> str:
-        """What is being made in the background for a change, in words; empty where nothing is."""
-        ...
-
-    def ready(self, spec: Any) -> bool:
-        """Whether `change` to `spec` would take no longer than a slow step may; what it lacks is begun."""
-        ...
-
-    def change(self, spec: Any) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
-        ...
-
-    def go_over(self, seconds: float) -> None:
-        """Before each slow step, of so long: values that the rig itself brings to new ones in even steps."""
-        ...
-
-    def warm_up(self, progress: Progress) -> None:
-        """Compile everything, or load it from the cache, by running a little; only to be measured then, and
-        its slow loop closed."""
-        ...
-
-    def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
-        """Make again as many ticks of a run in threads as there are in its columns `sweeps`, `tick_flags`."""
-        ...
-
-    def problem(self) -> ContactProblem:
-        """The last tick's contact problem; InputError where there is none, or none that can be told."""
-        ...
-
-    def counts(self) -> dict[str, int]:
-        """What there is to count of the servo's solver, by name."""
-        ...
-
-    def warnings(self, result: Mapping[str, Any]) -> list[str]:
-        """Sentences on what went less than well in the system."""
-        ...
-
-    def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-        """What the run found out about its scene, from the servo's columns: numbers and flags by name.
-
-        They are the result's `system`, and columns of the table of a sweep.
-        """
-        ...
-
-    def curves(self) -> list[Curves]:
-        """What there is to plot of the system over the last seconds, beside the hand's force."""
-        ...
-
-
-class PlainRig:
-    """What most rigs say: without an interface, all at the servo's rate, nothing to warn of."""
-
-    kind = NO_INTERFACE
-    servo: Servo
-    lock: LockedLoops
-
-    @property
-    def lows(self) -> Sequence[SlowLoop]:
-        """See Rig."""
         return self.lock.lows
 
     @property
     def low(self) -> SlowLoop:
-        """See Rig."""
+        """The first slow loop, which leads the others."""
         return self.lock.lows[0]
 
     @property
     def ratio(self) -> int:
-        """See Rig."""
+        """Servo ticks in a slow period of the scene's own rate."""
         return self.low.ratio
 
     @property
+    @abstractmethod
+    def visual(self) -> Picture:
+        """What there is to see; always the same."""
+
+    @property
     def latency(self) -> str:
-        """See Rig."""
+        """How old a frame is when it is first felt, in words."""
         return "none: the servo computes everything"
 
     @property
     def waited(self) -> int:
-        """See Rig."""
+        """Ticks in which the simulation paused for an overdue frame."""
         ticks = self.low.ticks[0]
         return int(ticks["calls"] - ticks["done"])
 
     @property
     def behind(self) -> int:
-        """A hand leads it, whose time is the servo's."""
+        """Ticks by which a scene that no hand leads is behind the servo: a run lasts as much longer."""
         return 0
 
+    @property
+    @abstractmethod
+    def turn(self) -> NDArray[np.float64]:
+        """Orientation of what the hand holds (w, x, y, z), shape (4,)."""
+
     def masses(self) -> dict[str, float]:
-        """No body has one."""
+        """Mass of each moving body [kg]."""
         return {}
 
     @property
     def doing(self) -> str:
-        """Nothing."""
+        """What is being made in the background for a change, in words; empty where nothing is."""
         return ""
 
     def ready(self, spec: Any) -> bool:
-        """Always."""
+        """Whether `change` to `spec` would take no longer than a slow step may; what it lacks is begun."""
         return True
 
-    def go_over(self, seconds: float) -> None:
-        """Every value changes at once."""
+    @abstractmethod
+    def change(self, spec: Any) -> None:
+        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
+
+    def go_over(self, seconds: float) -> None:  # noqa: B027
+        """Before each slow step, of so long: values that the rig itself brings to new ones in even steps."""
 
     def warm_up(self, progress: Progress) -> None:
-        """See Rig."""
+        """Compile everything, or load it from the cache, by running a little; only to be measured then, and
+        its slow loop closed."""
         with progress.stage("compiling the servo, or loading it"):
             compile_servo(self.servo)
         with progress.stage("compiling the slow loop, or loading it"):
@@ -287,27 +202,30 @@ class PlainRig:
             drain_rows(self.servo)
 
     def repeat(self, sweeps: NDArray[np.int64], flags: NDArray[np.int64]) -> None:
-        """No clock takes part in the ticks of a run in threads."""
+        """Make again as many ticks of a run in threads as there are in its columns `sweeps`, `tick_flags`."""
         servo_run(self.servo, len(flags))
 
     def problem(self) -> ContactProblem:
-        """See Rig; here there is none."""
+        """The last tick's contact problem; InputError where there is none, or none that can be told."""
         raise no_contact()
 
     def counts(self) -> dict[str, int]:
-        """Nothing that the readings do not show already."""
+        """What there is to count of the servo's solver, by name, beside what the readings show."""
         return {}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
-        """Nothing goes less than well."""
+        """Sentences on what went less than well in the system."""
         return []
 
     def findings(self, columns: Mapping[str, NDArray[np.float64]]) -> dict[str, Any]:
-        """Nothing beyond what every run measures."""
+        """What the run found out about its scene, from the servo's columns: numbers and flags by name.
+
+        They are the result's `system`, and columns of the table of a sweep.
+        """
         return {}
 
     def curves(self) -> list[Curves]:
-        """Nothing beyond the hand's force."""
+        """What there is to plot of the system over the last seconds, beside the hand's force."""
         return []
 
 

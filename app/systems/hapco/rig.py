@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.rigs import PlainRig, Start, no_contact
+from palpo.app.runtime.rigs import Rig, Start, no_contact
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
 from palpo.app.systems.hapco.picture import HapcoVisual
@@ -32,7 +32,7 @@ from palpo.physics.systems.hapco.tick import whole_matrix
 from palpo.physics.systems.hapco.two_rates import MultirateServo
 
 
-class HapcoRig(PlainRig):
+class HapcoRig(Rig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     def __init__(self, spec: HapcoScene, start: Start) -> None:

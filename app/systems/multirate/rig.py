@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.rigs import PlainRig, Start, no_contact
+from palpo.app.runtime.rigs import Rig, Start, no_contact
 from palpo.app.systems.multirate.build import build_scene, change_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.systems.multirate.rehearsal import rehearse_air
@@ -24,7 +24,7 @@ LIGHT = 10.0
 """Mass of a soft body over the tool's below which held and extrapolated contact points are warned about."""
 
 
-class MultirateRig(PlainRig):
+class MultirateRig(Rig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     def __init__(self, spec: SceneSpec, start: Start) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.report.outcome import vectors
-from palpo.app.runtime.rigs import Curves, PlainRig, Start, no_contact
+from palpo.app.runtime.rigs import Curves, Rig, Start, no_contact
 from palpo.app.systems.snap.build import build_model, matrices_of, settings_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.schema.snap import SnapScene
@@ -31,7 +31,7 @@ Values = tuple[NDArray[np.void], NDArray[np.float64]]
 """Settings and matrices of the hold, as palpo.physics.exchange.snap_frame has them."""
 
 
-class SnapRig(PlainRig):
+class SnapRig(Rig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     def __init__(self, spec: SnapScene, start: Start) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
-from palpo.app.runtime.rigs import Curves, PlainRig, Start, no_contact
+from palpo.app.runtime.rigs import Curves, Rig, Start, no_contact
 from palpo.app.systems.suction.build import (
     SERVO_CAVITIES,
     SERVO_CONTACTS,
@@ -37,7 +37,7 @@ from palpo.physics.systems.suction.loop import SuctionLoop
 from palpo.physics.systems.suction.servo import make_servo as make_handle
 
 
-class SuctionRig(PlainRig):
+class SuctionRig(Rig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     def __init__(self, spec: SuctionScene, start: Start) -> None:

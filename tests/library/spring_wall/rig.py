@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.rigs import PlainRig, Start
+from palpo.app.runtime.rigs import Rig, Start
 from palpo.app.visual.frames import Frames
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.slow_loop import SettingsLoop
@@ -40,7 +40,7 @@ class WallPicture(Frames):
         )  # fmt: skip
 
 
-class WallRig(PlainRig):
+class WallRig(Rig):
     """One scene for one run, a `palpo.app.runtime.rigs.Rig`."""
 
     def __init__(self, spec: WallScene, start: Start) -> None:
