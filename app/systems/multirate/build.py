@@ -9,6 +9,7 @@ from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
 from palpo.app.build.soft_parts import soft_part
 from palpo.app.runtime.live import device_values
+from palpo.app.systems.multirate.falling import falling
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import Body, QuasistaticBodySpec, TetBodySpec
 from palpo.config.schema.scene import SceneSpec
@@ -245,6 +246,7 @@ def build_scene(spec: SceneSpec) -> Scene:
         surfaces=_surfaces(spec),
         air=_air(spec, names, members),
         live=np.array(device_values(spec)),
+        falling=falling(spec, parts),
     )
 
 

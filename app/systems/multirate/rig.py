@@ -36,6 +36,8 @@ class MultirateRig(Rig):
         self.lock: LockStep = LockStep(self.scene, start.kind, spec.interface.latency)
         self.high = self.lock.high
         self._threads = start.threads
+        for name in scene.falling:
+            start.progress.say(_falls(name))
         self._data = tick_data(self.lock.servo)
         self.led = [
             make_servo(
@@ -112,7 +114,7 @@ class MultirateRig(Rig):
         lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
-        return found + self._mass_ratio()
+        return found + [_falls(name) for name in self.scene.falling] + self._mass_ratio()
 
     def _mass_ratio(self) -> list[str]:
         """Contact points that do not move with the forces suffer from soft bodies that are light."""
@@ -126,3 +128,10 @@ class MultirateRig(Rig):
             for name, ratio in light.items()
             if ratio < LIGHT
         ]
+
+
+def _falls(name: str) -> str:
+    return (
+        f"bodies.{name}: nothing holds it and nothing lies under it, so it falls for as long as the scene "
+        "runs; attach it, or put a body under it."
+    )

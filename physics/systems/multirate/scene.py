@@ -173,6 +173,8 @@ class Scene:
     """Finds the cavities between two of the members."""
     live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
     """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
+    falling: list[str] = field(default_factory=list)
+    """Names of the bodies that nothing holds up."""
 
     def loops(self, apart: bool) -> list[Loop]:
         """The low loops, the quickest first: one for each member, or one for all, as where there is air."""
