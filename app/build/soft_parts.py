@@ -21,6 +21,7 @@ from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, CollisionShape
 from palpo.physics.fem.elements import ELEMENTS, SolidMesh
+from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.mesh import hex_cups, io
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.mesh.hex import HexMesh
@@ -57,7 +58,11 @@ def soft_part(spec: SceneSpec, body: TetBodySpec) -> BodyPart:
         body.name, mesh, material_of(body), fixed, spec.gravity, body.mass_model,
         elements=elements_of(body, mesh, large), solver="multigrid" if large else "direct", fields=fields,
     )  # fmt: skip
-    shape = CollisionShape(len(mesh.nodes) + fields, mesh.surface().triangles, NO_EDGES, 0.0, LOW)
+    triangles = mesh.surface().triangles
+    shape = CollisionShape(
+        len(mesh.nodes) + fields, triangles, NO_EDGES, 0.0, LOW, facet_yield=solid.facet_yield(triangles),
+        facet=mean_longest_edge(mesh.nodes, triangles),
+    )  # fmt: skip
     return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
 
 

@@ -53,7 +53,12 @@ class SolverSpec(Spec):
 class Contact(Spec):
     """Which contacts are found, and how many fit."""
 
-    distance: Length = Field(0.0005, ge=0, description="Gap that is kept between surfaces.")
+    distance: Length = Field(
+        0.0005,
+        ge=0,
+        description="Gap that is kept between surfaces; none where a ball or a capsule no smaller than the "
+        "facets of a soft body meets them by area.",
+    )
     alarm: Length = Field(
         0.003,
         gt=0,

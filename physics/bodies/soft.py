@@ -16,6 +16,7 @@ from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.element_rotations import extract_rotation
 from palpo.physics.fem.elements import SolidMesh, element_of, make_elements
 from palpo.physics.fem.elimination import Symbolic, analyse
+from palpo.physics.fem.facet_yield import facet_yield
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
 from palpo.physics.fem.multigrid.solver import MultigridFactor
@@ -73,6 +74,7 @@ class SoftBody(SoftPoints):
         self.gravity = np.array(gravity, dtype=np.float64)
 
         self._elements = make_elements(mesh, material, elements)
+        self._missed = element_of(mesh, elements).missed
         self._pattern = block_pattern(n, self._elements.cells, self.fixed, links, self._elements.groups)
         self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
         self.n_dof = 3 * self.free.size
@@ -138,6 +140,11 @@ class SoftBody(SoftPoints):
         out = np.zeros_like(self.x)
         out[self.free] = self.v.reshape(-1, 3)
         return out
+
+    def facet_yield(self, triangles: NDArray[np.int32]) -> NDArray[np.float64]:
+        """What facets (m, 3) of its surface yield by between their nodes [m/Pa], shape (m,)."""
+        e = self._elements
+        return facet_yield(e.cells, e.shares.sum(axis=1), triangles, self.material, self._missed)
 
     def linearise(self) -> None:
         """Refresh the element rotations and the warped stiffness at the present positions.

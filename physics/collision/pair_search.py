@@ -18,8 +18,14 @@ from palpo.physics.collision.box_tree import (
     refit_nodes,
 )
 from palpo.physics.collision.closest import segment_segment, to_triangle, vector
-from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, POINT_TRIANGLE, Pairs
-from palpo.physics.collision.topology import STATIC, Topology
+from palpo.physics.collision.proximity_contacts import (
+    EDGE_EDGE,
+    EDGE_FACET,
+    POINT_PLANE,
+    POINT_TRIANGLE,
+    Pairs,
+)
+from palpo.physics.collision.topology import STATIC, Topology, kept_gap, meet_by_area
 from palpo.physics.numerics.kernels import inlined, kernel
 
 SETTINGS = np.dtype(
@@ -99,9 +105,12 @@ def _is_joined(s, kind, first, second):
             a, b, c = topology.edges[first, 0], topology.edges[first, 1], topology.edges[second, 0]
             meets = (a == point or b == point) and topology.point_body[c] == body
             back = c == point or topology.edges[second, 1] == point
-        elif kind == POINT_TRIANGLE:
+        elif kind != POINT_PLANE:
             a, c = first, topology.triangles[second, 0]
-            meets = a == point and topology.point_body[c] == body
+            b = a
+            if kind == EDGE_FACET:
+                a, b = topology.edges[first, 0], topology.edges[first, 1]
+            meets = (a == point or b == point) and topology.point_body[c] == body
             triangle = topology.triangles[second]
             back = triangle[0] == point or triangle[1] == point or triangle[2] == point
         else:
@@ -182,6 +191,44 @@ def _try_edges(s, e, f, touch):
 
 
 @kernel
+def _segment_triangle(s, e, t):
+    """Squared distance [m2] of edge e from triangle t, as long as it does not pierce it."""
+    x, edges, triangles, near = s.x, s.topology.edges, s.topology.triangles, s.scratch[0]
+    a, b = edges[e, 0], edges[e, 1]
+    least = to_triangle(vector(x, a), x, triangles, t, near)[0]
+    if a == b:
+        return least
+    least = min(least, to_triangle(vector(x, b), x, triangles, t, near)[0])
+    for k in range(3):
+        c, g = triangles[t, k], triangles[t, (k + 1) % 3]
+        segment_segment(x[a], x[b], x[c], x[g], near)
+        d2 = 0.0
+        for i in range(3):
+            d2 += (x[a, i] + near[0] * (x[b, i] - x[a, i]) - x[c, i] - near[1] * (x[g, i] - x[c, i])) ** 2
+        least = min(least, d2)
+    return least
+
+
+@inlined
+def _try_facet(s, e, t, touch):
+    edge, triangle = s.topology.edges[e], s.topology.triangles[t]
+    s.count[0].looked_at += 1
+    gap = _segment_triangle(s, e, t) ** 0.5 - touch
+    speed = _fastest_against(s.u, edge[1], triangle, _fastest_against(s.u, edge[0], triangle, 0.0))
+    if gap <= _travel(s.settings[0], speed):
+        _emit(s, EDGE_FACET, e, t, gap, speed)
+
+
+@kernel
+def _leaf_facets(s, i, j, touch):
+    """A thick edge and a facet that meet by area."""
+    own = s.primitives
+    if own.triangle[i] >= 0:
+        i, j = j, i
+    _try_facet(s, own.own_edges[i, 0], own.triangle[j], touch)
+
+
+@kernel
 def _leaf_pairs(s, i, j, touch):
     """The features that primitives i and j answer for."""
     own = s.primitives
@@ -233,8 +280,10 @@ def _push_nearest_last(s, top, one, two, split_one):
 def _search_trees(s, a, b):
     """Candidate pairs of two bodies."""
     tree, order, box = s.tree, s.tree.order, s.tree.box
-    touch = s.topology.body_radius[a] + s.topology.body_radius[b] + s.settings[0].skin
+    radius = s.topology.body_radius
+    touch = radius[a] + radius[b] + kept_gap(s.topology, a, b, s.settings[0].skin)
     most, by_gap = _travel(s.settings[0], s.speed[a] + s.speed[b]), s.settings[0].by_gap == 1
+    by_area = meet_by_area(s.topology, a, b) or meet_by_area(s.topology, b, a)
     s.stack[0, 0], s.stack[0, 1] = s.root[a], s.root[b]
     top = 1
     while top > 0:
@@ -247,7 +296,10 @@ def _search_trees(s, a, b):
         if leaf_1 and leaf_2:
             for i in range(tree.span[n1, 0], tree.span[n1, 1]):
                 for j in range(tree.span[n2, 0], tree.span[n2, 1]):
-                    _leaf_pairs(s, order[i], order[j], touch)
+                    if by_area:
+                        _leaf_facets(s, order[i], order[j], touch)
+                    else:
+                        _leaf_pairs(s, order[i], order[j], touch)
         else:
             size_1, size_2 = tree.span[n1, 1] - tree.span[n1, 0], tree.span[n2, 1] - tree.span[n2, 0]
             _push_nearest_last(s, top, n1, n2, leaf_2 or (not leaf_1 and size_1 >= size_2))

@@ -3,7 +3,8 @@
 Candidates change at the low rate only (`broadphase`); their geometry (gap, normal, weights) is evaluated
 here from the present positions of their points, so that a tool may slide over many triangles between
 two low steps. Two kinds of pair cover triangle meshes, lines (beams) and points (round tips): point
-against triangle, and edge against edge; a third is point against plane.
+against triangle, and edge against edge; a third is point against plane. A ball or a capsule that is no
+smaller than the facets of a soft body meets them by their areas instead (`round_facets`).
 
 A closest point on an edge or a vertex is a contact only where it is a *local minimum* of the distance,
 that is, where no adjacent face comes closer: otherwise a point that slides over a flat mesh would catch
@@ -18,13 +19,16 @@ from palpo.physics.collision.edge_groups import edge_group
 from palpo.physics.collision.point_groups import point_group
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
+    EDGE_FACET,
     POINT_PLANE,
     POINT_TRIANGLE,
     add_contact,
     identity,
     plane_number,
+    second_body,
 )
-from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.collision.round_facets import round_group
+from palpo.physics.numerics.kernels import kernel
 
 
 @kernel
@@ -43,17 +47,6 @@ def _point_plane(topology, x, p, k, plane, odometer, reach, skin, mu, work, cont
         contacts.slots[slot, 0, 0], contacts.weights[slot, 0, 0] = p, 1.0
 
 
-@inlined
-def _body_2(topology, pairs, k):
-    """Number of the second body of pair k."""
-    kind, second = pairs.kind[k], pairs.second[k]
-    if kind == POINT_TRIANGLE:
-        return topology.point_body[topology.triangles[second, 0]]
-    if kind == EDGE_EDGE:
-        return topology.point_body[topology.edges[second, 0]]
-    return topology.plane_body[second]
-
-
 @kernel
 def group_pairs(topology, pairs, n_pairs, work):
     """Find the runs of pairs that belong together, whose due are known: those of one feature with one body.
@@ -63,13 +56,14 @@ def group_pairs(topology, pairs, n_pairs, work):
     """
     g, start = 0, 0
     while start < n_pairs:
-        kind, first, body = pairs.kind[start], pairs.first[start], _body_2(topology, pairs, start)
+        kind, first = pairs.kind[start], pairs.first[start]
+        body = second_body(topology, kind, pairs.second[start])
         soonest, stop = work.due[start], start + 1
         while (
             stop < n_pairs
             and pairs.kind[stop] == kind
             and pairs.first[stop] == first
-            and _body_2(topology, pairs, stop) == body
+            and second_body(topology, kind, pairs.second[stop]) == body
         ):
             soonest = min(soonest, work.due[stop])
             stop += 1
@@ -80,7 +74,7 @@ def group_pairs(topology, pairs, n_pairs, work):
 
 @kernel
 def find_contacts(topology, pairs, x, odometer, reach, skin, mu, work, contacts):
-    """Contacts of all pairs whose surfaces are nearer than `skin + reach` [m]; the pairs have been grouped.
+    """Contacts of all pairs that are within `reach` [m] of touching; the pairs have been grouped.
 
     `x` (n_points, 3) holds the present position of every point of a pair that is looked at. `odometer` [m] is
     a bound on the relative travel of any two points so far: a pair found at a gap is not looked at again
@@ -103,6 +97,8 @@ def find_contacts(topology, pairs, x, odometer, reach, skin, mu, work, contacts)
             edge_group(
                 topology, x, first, pairs.second, start, stop, odometer, reach, skin, mu, work, contacts
             )
+        elif kind == EDGE_FACET:
+            round_group(topology, x, first, pairs.second, start, stop, odometer, reach, mu, work, contacts)
         else:
             for k in range(start, stop):
                 if work.due[k] <= limit:

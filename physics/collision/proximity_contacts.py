@@ -13,8 +13,11 @@ from palpo.physics.contract.contacts import append
 from palpo.physics.numerics.kernels import inlined
 from palpo.physics.numerics.math3 import tangent_basis
 
-POINT_TRIANGLE, EDGE_EDGE, POINT_PLANE = 0, 1, 2
-"""Kinds of candidate pair."""
+POINT_TRIANGLE, EDGE_EDGE, POINT_PLANE, EDGE_FACET = 0, 1, 2, 3
+"""Kinds of candidate pair. An edge meets a facet by its area; one without length is a ball's centre."""
+
+PAIR_POINTS = 8
+"""Most points of a pair."""
 
 
 GROUP_CAPACITY = 1024
@@ -25,7 +28,7 @@ class Pairs(NamedTuple):
     """Candidate pairs, sorted by kind, first and second primitive; capacity fixed, count separate."""
 
     kind: NDArray[np.int32]  # (capacity,)
-    first: NDArray[np.int32]  # (capacity,) point or edge of body 1
+    first: NDArray[np.int32]  # (capacity,) point or edge of body 1, the thick one of an EDGE_FACET
     second: NDArray[np.int32]  # (capacity,) triangle, edge or plane of body 2
 
 
@@ -67,6 +70,32 @@ def identity(topology, kind, a, b):
 
 
 @inlined
+def pair_point(topology, kind, first, second, i):
+    """Point i < PAIR_POINTS of a pair, -1 where it has none; the points that only tell the side come last."""
+    if kind == POINT_TRIANGLE:
+        return first if i == 0 else (topology.triangles[second, i - 1] if i < 4 else -1)
+    if kind == POINT_PLANE:
+        return first if i == 0 else -1
+    if i < 2:
+        return topology.edges[first, i]
+    if kind == EDGE_FACET:
+        return topology.triangles[second, i - 2] if i < 5 else -1
+    if i < 4:
+        return topology.edges[second, i - 2]
+    return topology.edge_opposite[first if i < 6 else second, i % 2]
+
+
+@inlined
+def second_body(topology, kind, second):
+    """Number of the second body of a pair."""
+    if kind == EDGE_EDGE:
+        return topology.point_body[topology.edges[second, 0]]
+    if kind == POINT_PLANE:
+        return topology.plane_body[second]
+    return topology.point_body[topology.triangles[second, 0]]
+
+
+@inlined
 def edge_number(topology, e):
     return topology.point_body.shape[0] + e
 
@@ -79,6 +108,11 @@ def face_number(topology, f):
 @inlined
 def plane_number(topology, p):
     return topology.point_body.shape[0] + topology.edges.shape[0] + topology.triangles.shape[0] + p
+
+
+@inlined
+def facet_point_number(topology, f, q):
+    return topology.point_body.shape[0] + topology.edges.shape[0] + 3 * f + q
 
 
 @inlined

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.mesh.distinct import distinct_sides
+from palpo.physics.numerics.kernels import inlined
 
 STATIC, TOOL, LOW = 0, 1, 2
 """Who moves a body: nobody, the servo (1 kHz) or the low-rate loop."""
@@ -28,6 +29,8 @@ class Topology(NamedTuple):
     body_radius: NDArray[np.float64]  # (n_bodies,) [m] thickness around points, edges and triangles
     planes: NDArray[np.float64]  # (n_planes, 6) point and unit normal
     plane_body: NDArray[np.int32]  # (n_planes,)
+    facet_yield: NDArray[np.float64]  # (n_triangles,) [m/Pa] see palpo.physics.fem.facet_yield
+    body_facet: NDArray[np.float64]  # (n_bodies,) [m] longest edge of a facet in the mean, inf if none yields
 
 
 class CollisionShape(NamedTuple):
@@ -39,6 +42,21 @@ class CollisionShape(NamedTuple):
     radius: float
     role: int
     plane: NDArray[np.float64] | None = None  # (6,) for a static half space
+    facet_yield: NDArray[np.float64] | None = None  # (m,) [m/Pa], none if not given
+    facet: float = np.inf  # longest edge of a facet in the mean [m], inf if none yields
+
+
+@inlined
+def meet_by_area(topology, line, faceted):
+    """Whether a body of thick points and edges meets another's facets by areas (collision.round_facets)."""
+    return topology.body_radius[line] >= topology.body_facet[faceted]
+
+
+@inlined
+def kept_gap(topology, one, two, skin):
+    """Gap [m] that the surfaces of two bodies keep: `skin`, by which the sides of points, edges and faces are
+    told apart, and none where areas meet, which have sides of their own."""
+    return 0.0 if meet_by_area(topology, one, two) or meet_by_area(topology, two, one) else skin
 
 
 def _triangle_edges(
@@ -63,6 +81,7 @@ def join_shapes(shapes: list[CollisionShape]) -> tuple[Topology, NDArray[np.int3
     """Number the primitives of all bodies through; also returns the first point of each body, (n+1,)."""
     first = np.zeros(len(shapes) + 1, np.int32)
     triangles, triangle_edges, edges, opposite, planes, plane_body = [], [], [], [], [], []
+    facet_yield: list[NDArray[np.float64]] = []
     n_edges = 0
     for b, shape in enumerate(shapes):
         first[b + 1] = first[b] + shape.n_points
@@ -70,6 +89,8 @@ def join_shapes(shapes: list[CollisionShape]) -> tuple[Topology, NDArray[np.int3
             own, own_of_triangle, own_opposite = _triangle_edges(np.asarray(shape.triangles, np.int32))
             triangles.append(shape.triangles + first[b])
             triangle_edges.append(own_of_triangle + n_edges)
+            given = shape.facet_yield
+            facet_yield.append(np.zeros(len(shape.triangles)) if given is None else given)
         else:
             own = np.asarray(shape.edges, np.int32).reshape(-1, 2)
             own_opposite = np.full((len(own), 2), -1, np.int32)
@@ -94,5 +115,7 @@ def join_shapes(shapes: list[CollisionShape]) -> tuple[Topology, NDArray[np.int3
         body_radius=np.array([s.radius for s in shapes], np.float64),
         planes=stack(planes, 6, np.float64),
         plane_body=np.array(plane_body, np.int32),
+        facet_yield=np.concatenate([np.zeros(0), *facet_yield]),
+        body_facet=np.array([s.facet for s in shapes], np.float64),
     )
     return topology, first

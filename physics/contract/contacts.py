@@ -47,6 +47,7 @@ class Contacts(NamedTuple):
     mu: NDArray[np.float64]  # (c,)
     viscosity: NDArray[np.float64]  # (c,) [s/m] by which mu rises with the slip's speed
     restitution: NDArray[np.float64]  # (c,)
+    give: NDArray[np.float64]  # (c,) [m/N] by which its sides approach each other beside the bodies' motion
     anchored: NDArray[np.bool_]  # (c,) whether the detector has filled the next two
     offset: NDArray[np.float64]  # (c, 3) [m] slip since friction last gave way, world axes
     force: NDArray[np.float64]  # (c, 3) on body 1 [N], world axes: of the last step, later of this one
@@ -59,9 +60,8 @@ def make_contacts(capacity: int) -> Contacts:
     return Contacts(
         np.zeros(1, CONTACT_COUNT), np.zeros(c, np.int64), np.zeros((c, 2), np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros((c, 2, 3)), np.zeros((c, 2, 3)), np.zeros((c, 3, 3)),
-        np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c, np.bool_), np.zeros((c, 3)),
-        np.zeros((c, 3)),
-        np.zeros(c, np.int32),
+        np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c, np.bool_),
+        np.zeros((c, 3)), np.zeros((c, 3)), np.zeros(c, np.int32),
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def append(contacts, identity, first, second):
     contacts.count[0].found = k + 1
     contacts.identity[k] = identity
     contacts.body[k, 0], contacts.body[k, 1] = first, second
-    contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = 0.0
+    contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = contacts.give[k] = 0.0
     contacts.anchored[k] = False
     for i in range(3):
         contacts.offset[k, i] = contacts.force[k, i] = 0.0

@@ -78,6 +78,16 @@ def open_memory(memory):
     memory.count[1 - memory.present[0]] = 0
 
 
+@inlined
+def _keep_strain(contacts, c):
+    """offset += -give times the tangential force: what gives way in contact c is not yet taken back."""
+    n, force, along = contacts.frame[c, 0], contacts.force[c], 0.0
+    for i in range(3):
+        along += n[i] * force[i]
+    for i in range(3):
+        contacts.offset[c, i] -= contacts.give[c] * (force[i] - along * n[i])
+
+
 @kernel
 def remember(memory, contacts, c, u, q):
     """Contact c with the offsets u (3,) that this step left [m]; q (4,): orientation of body 2 at its end."""
@@ -94,6 +104,8 @@ def remember(memory, contacts, c, u, q):
     memory.slipped[g, k] = 0.0 if sticks else math.sqrt(u[1] * u[1] + u[2] * u[2])
     for i in range(3):
         contacts.offset[c, i] = u[1] * frame[1, i] + u[2] * frame[2, i] if sticks else 0.0
+    if contacts.give[c] > 0.0:
+        _keep_strain(contacts, c)
     quat_rotate(back, contacts.offset[c], memory.offset[g, k])
 
 

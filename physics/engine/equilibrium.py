@@ -1,7 +1,7 @@
 """Contact forces of a step: W of a working set, its solution, and the bodies under it.
 
-W = sum_b J_b C_b J_b^T with C_b the compliance of body b. The set is solved on its own, and grows by what
-sinks in outside (palpo.physics.engine.working_set).
+W = sum_b J_b C_b J_b^T + c with C_b the compliance of body b, c what contacts give by themselves. The set is
+solved on its own, and grows by what sinks in outside (palpo.physics.engine.working_set).
 """
 
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
@@ -61,18 +61,23 @@ def gather(e):
 
 @kernel
 def delassus(e):
-    """W of the working set: the sum of what each body adds, or out of that which a frame brought."""
+    """W of the working set: the sum of what each body adds, or out of that which a frame brought; and what
+    contacts give by themselves."""
     n = e.problem.rows[1]
     w = view_square(e.problem.w, n)
     if offers(e):
         gather_matrix(offered(e), e.member, w)
-        return DONE
-    w[:] = 0.0
-    if ask_all(e, DELASSUS, e.bodies.part) != DONE:
-        return NOT_FINITE
-    for i in range(n):
-        for j in range(i):
-            w[j, i] = w[i, j]
+    else:
+        w[:] = 0.0
+        if ask_all(e, DELASSUS, e.bodies.part) != DONE:
+            return NOT_FINITE
+        for i in range(n):
+            for j in range(i):
+                w[j, i] = w[i, j]
+    first = e.problem.rows[0]
+    for k in range(e.count[0].members):
+        for i in range(3):
+            w[first + 3 * k + i, first + 3 * k + i] += e.contacts.give[e.member[k]]
     return DONE
 
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.proximity_contacts import (
-    EDGE_EDGE,
-    POINT_TRIANGLE,
+    PAIR_POINTS,
     Pairs,
     ProximityWork,
     make_proximity_work,
+    pair_point,
 )
 from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import Topology
@@ -159,23 +159,11 @@ def place_wanted(s, h):
     return np.isfinite(total)
 
 
-@inlined
-def _lacks(s, p):
-    return s.x[p, 0] == np.inf
-
-
 @kernel
 def lacks_a_point(s, kind, first, second):
     """Whether a point of a pair has no place, since its body's frame lacks it."""
-    if kind != EDGE_EDGE:
-        if kind == POINT_TRIANGLE:
-            for c in range(3):
-                if _lacks(s, s.topology.triangles[second, c]):
-                    return True
-        return _lacks(s, first)
-    for edge in (first, second):
-        for c in range(2):
-            other = s.topology.edge_opposite[edge, c]
-            if _lacks(s, s.topology.edges[edge, c]) or (other >= 0 and _lacks(s, other)):
-                return True
+    for i in range(PAIR_POINTS):
+        p = pair_point(s.topology, kind, first, second, i)
+        if p >= 0 and s.x[p, 0] == np.inf:
+            return True
     return False

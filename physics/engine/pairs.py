@@ -12,8 +12,9 @@ found move them faster, once more and farther.
 import numpy as np
 
 from palpo.physics.collision.proximity import find_contacts, group_pairs
-from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.proximity_contacts import PAIR_POINTS, Pairs, pair_point
 from palpo.physics.collision.surface_feel import surface_at
+from palpo.physics.collision.topology import kept_gap
 from palpo.physics.contract.contacts import AGAIN, FIND, KEEP, MISSED, append, detector
 from palpo.physics.contract.stages import DONE, NOT_FINITE, make_problem
 from palpo.physics.engine.pair_points import (
@@ -127,18 +128,10 @@ def _want_due(s, pairs, limit):
         for k in range(work.start[g], work.start[g + 1]):
             if work.due[k] > limit:
                 continue
-            kind = pairs.kind[k]
-            if kind == EDGE_EDGE:
-                for edge in (pairs.first[k], pairs.second[k]):
-                    for c in range(2):
-                        want(s, topology.edges[edge, c])
-                        if topology.edge_opposite[edge, c] >= 0:
-                            want(s, topology.edge_opposite[edge, c])
-            else:
-                want(s, pairs.first[k])
-                if kind == POINT_TRIANGLE:
-                    for c in range(3):
-                        want(s, topology.triangles[pairs.second[k], c])
+            for i in range(PAIR_POINTS):
+                p = pair_point(topology, pairs.kind[k], pairs.first[k], pairs.second[k], i)
+                if p >= 0:
+                    want(s, p)
 
 
 @kernel
@@ -184,7 +177,8 @@ def frozen_contacts(s, f, h):
         return False
     for c in range(n):
         found.identity[c], found.mu[c] = frame.contact_identity[f, c], frame.contact_mu[f, c]
-        gap = -s.skin[0]
+        found.give[c] = frame.contact_give[f, c]
+        gap = -kept_gap(s.topology, frame.contact_body[f, c, 0], frame.contact_body[f, c, 1], s.skin[0])
         for side in range(2):
             sense = 1.0 - 2.0 * side
             body = frame.contact_body[f, c, side]
@@ -242,8 +236,13 @@ def hand_over(s, contacts, h):
         k = append(contacts, found.identity[c], one, two)
         if k < 0:
             continue
-        s.depth[0] = max(s.depth[0], -found.gap[c] - s.skin[0])
-        contacts.gap[k], contacts.mu[k] = max(found.gap[c], -PUSH_SPEED * h), found.mu[c]
+        contacts.mu[k], contacts.give[k] = found.mu[c], found.give[c]
+        if found.give[c] > 0.0:  # it is as deep as it gives way, and pushes no harder than it is stiff
+            contacts.gap[k] = found.gap[c]
+        else:
+            kept = kept_gap(s.topology, found.body[c, 0], found.body[c, 1], s.skin[0])
+            s.depth[0] = max(s.depth[0], -found.gap[c] - kept)
+            contacts.gap[k] = max(found.gap[c], -PUSH_SPEED * h)
         if s.surfaces.body.shape[0] > 0:
             _feel(s, contacts, k, c)
         for side in range(2):

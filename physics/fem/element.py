@@ -84,6 +84,8 @@ class Element(NamedTuple):
     """Means of grad N_a [1/m], shape (m, c, 3)."""
     moving: Callable[["Element", Any, Material], Elements]
     """(element, mesh, material): all of a mesh's elements, as they turn and deform by Hooke's law."""
+    missed: float
+    """c of palpo.physics.fem.facet_yield: what a surface of them does not yield by between its nodes."""
     points: Callable[[Floats, Cells], tuple[Floats, Floats]] | None = None
     """Weights [m3], shape (m, q), and grad N_a [1/m], shape (m, q, c, 3), of the points where any other law
     is integrated; None of an element that has Hooke's alone."""

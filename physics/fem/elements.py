@@ -19,18 +19,19 @@ SolidMesh = TetMesh | HexMesh | QuadraticTetMesh
 """A body of any element."""
 
 _HEX8 = Element(
-    HexMesh, hex8.stiffness, hex8.lumped_volumes, hex8.products, hex8.mean_gradients, TurnedStiffness
+    HexMesh, hex8.stiffness, hex8.lumped_volumes, hex8.products, hex8.mean_gradients, TurnedStiffness, 0.23
 )
 
 _TET4 = Element(
-    TetMesh, tet4.stiffness, tet4.lumped_volumes, tet4.products, tet4.mean_gradients, Tetrahedra, tet4.points
-)
+    TetMesh, tet4.stiffness, tet4.lumped_volumes, tet4.products, tet4.mean_gradients, Tetrahedra, 0.42,
+    tet4.points,
+)  # fmt: skip
 ELEMENTS = {
     "tet4": _TET4,
     "tet4-patch": _TET4._replace(stiffness=no_own_stiffness, moving=PatchTetrahedra, points=None),
     "tet10": Element(
         QuadraticTetMesh, tet10.stiffness, tet10.lumped_volumes, tet10.products, tet10.mean_gradients,
-        TurnedStiffness, tet10.points,
+        TurnedStiffness, 0.2, tet10.points,
     ),
     "hex8": _HEX8,
     "hex8-bbar": _HEX8._replace(stiffness=partial(hex8.stiffness, integration="bbar")),

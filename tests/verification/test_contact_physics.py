@@ -100,7 +100,7 @@ def test_a_box_sticks_below_atan_mu_and_slides_above_with_g_sin_less_mu_g_cos(bo
 def test_a_rigid_ball_indents_a_soft_layer_as_hertz_says():
     """F = 4/3 E* sqrt(R) d^(3/2), times the factor of a bonded layer (Dimitriadis et al. 2002).
 
-    R is the ball's radius and the contact distance that it keeps.
+    The facets are smaller than the ball, which meets them by area and keeps no contact distance.
     """
     youngs, poisson, thickness, width, cells = 20e3, 0.3, 0.04, 0.06, 10
     run = lock_step(
@@ -120,7 +120,7 @@ def test_a_rigid_ball_indents_a_soft_layer_as_hertz_says():
         "tool.hold.stiffness=5000",
         "tool.hold.damping=10",
     )
-    radius, depth, force = 0.018 + SKIN, np.zeros(3), np.zeros(3)
+    radius, depth, force = 0.018, np.zeros(3), np.zeros(3)
     for k, d in enumerate((2e-3, 3e-3, 4.5e-3)):
         end = np.array([0.001, radius - d, 0.0007])
         proceed(run, straight(run.high.port.position, end, 50))
@@ -129,13 +129,12 @@ def test_a_rigid_ball_indents_a_soft_layer_as_hertz_says():
     run.close()
     layer = 4.0 / 3.0 * youngs / (1.0 - poisson**2) * np.sqrt(radius) * depth**1.5
     layer *= bonded_layer_factor(np.sqrt(radius * depth) / thickness, poisson)
-    # facets of size c under a dent of radius a = sqrt(R d): where the ball touches a node, the facets beside
-    # it stand off by up to c^2 / 4 R, a share (c / a)^2 / 4 of the depth
-    share = (width / cells) ** 2 / (radius * depth) / 4.0
-    assert (np.abs(force / layer - 1.0) < 1.25 * share).all()
-    exponent = 1.5 + np.polyfit(np.log(depth), np.log(force / (1.0 + share) / layer), 1)[0]
-    # the remaining mesh error, a tenth, over a factor of two in depth
-    assert exponent == pytest.approx(1.5, abs=0.1 / np.log(2.0))
+    # cells as wide as the dent at first leave 5% (palpo study indentation), and the layer's free sides,
+    # four of these radii away, 3%; the theory's small slopes are wrong by up to (a / R)^2 / 4
+    off = 0.08 + 0.25 * depth / radius
+    assert (np.abs(force / layer - 1.0) < off).all()
+    exponent = 1.5 + np.polyfit(np.log(depth), np.log(force / layer), 1)[0]
+    assert exponent == pytest.approx(1.5, abs=off.max() / np.log(depth[-1] / depth[0]))
 
 
 def bonded_layer_factor(chi, poisson):

@@ -194,6 +194,7 @@ def build_scene(spec: SceneSpec) -> Scene:
             ),
             body_role=np.append(topology.body_role, np.int32(STATIC)),
             body_radius=np.append(topology.body_radius, 0.0),
+            body_facet=np.append(topology.body_facet, np.inf),
         )
         names = [*names, "script"]
     tool_number = names.index(spec.tool.body)

@@ -10,7 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE, Pairs
+from palpo.physics.collision.proximity_contacts import (
+    EDGE_EDGE,
+    EDGE_FACET,
+    PAIR_POINTS,
+    POINT_TRIANGLE,
+    Pairs,
+    pair_point,
+)
 from palpo.physics.collision.topology import LOW, Topology
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -42,12 +49,15 @@ def expected_arrival(topology, pairs, x, u, gaps, gravity, earliest):
             continue
         kind, first, second = pairs.kind[k], pairs.first[k], pairs.second[k]
         moves[:], normal[:], pull = 0.0, 0.0, 0.0
-        if kind == POINT_TRIANGLE:
+        if kind in (POINT_TRIANGLE, EDGE_FACET):
             triangle = topology.triangles[second]
+            if kind == EDGE_FACET:
+                _add_weighted(u, topology.edges[first], 1.0, moves)
             for i in range(3):
                 side[i] = x[triangle[1], i] - x[triangle[0], i]
                 other[i] = x[triangle[2], i] - x[triangle[0], i]
-                moves[i] = u[first, i]
+                if kind == POINT_TRIANGLE:
+                    moves[i] = u[first, i]
             cross3(side, other, normal)
             _add_weighted(u, triangle, -1.0, moves)
         elif kind == EDGE_EDGE:
@@ -75,24 +85,14 @@ def _least_ranks(topology, pairs, rank):
 
     Neighbours of edges, which only tell the side, come SOME_DAY later.
     """
-    edges, opposite, triangles = topology.edges, topology.edge_opposite, topology.triangles
     kinds, firsts, seconds = pairs.kind, pairs.first, pairs.second
     least = np.full(topology.point_body.size, np.inf)
     for k in range(rank.size):
-        key, first, second = rank[k], firsts[k], seconds[k]
-        if kinds[k] == EDGE_EDGE:
-            for i in range(2):
-                for e in (first, second):
-                    p, q = edges[e, i], opposite[e, i]
-                    least[p] = min(least[p], key)
-                    if q >= 0:
-                        least[q] = min(least[q], key + SOME_DAY)
-        else:
-            least[first] = min(least[first], key)
-            if kinds[k] == POINT_TRIANGLE:
-                for i in range(3):
-                    p = triangles[second, i]
-                    least[p] = min(least[p], key)
+        for i in range(PAIR_POINTS):
+            p = pair_point(topology, kinds[k], firsts[k], seconds[k], i)
+            tells_side = kinds[k] == EDGE_EDGE and i >= 4
+            if p >= 0:
+                least[p] = min(least[p], rank[k] + SOME_DAY if tells_side else rank[k])
     for p in range(least.size):
         if topology.body_role[topology.point_body[p]] != LOW:
             least[p] = np.inf

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_TRIANGLE
+from palpo.physics.collision.proximity_contacts import PAIR_POINTS, pair_point, second_body
 from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.systems.multirate.scene import Loop, Scene
 
@@ -40,7 +40,6 @@ def write_pairs(topology, pairs, due, slot_of, whose, room, room_due):
 
     whose (bodies,): see `standing`. Returns how many, and the least reading due of those without slots.
     """
-    edges, opposite, triangles = topology.edges, topology.edge_opposite, topology.triangles
     kinds, firsts, seconds = pairs.kind, pairs.first, pairs.second
     out_kind, out_first, out_second = room.kind, room.first, room.second
     has = np.empty(slot_of.size, np.bool_)
@@ -50,16 +49,9 @@ def write_pairs(topology, pairs, due, slot_of, whose, room, room_due):
     for k in range(due.size):
         kind, first, second = kinds[k], firsts[k], seconds[k]
         ok = True
-        if kind == EDGE_EDGE:
-            for i in range(2):
-                for e in (first, second):
-                    q = opposite[e, i]
-                    ok &= has[edges[e, i]] and (q < 0 or has[q])
-        else:
-            ok = has[first]
-            if kind == POINT_TRIANGLE:
-                for i in range(3):
-                    ok &= has[triangles[second, i]]
+        for i in range(PAIR_POINTS):
+            p = pair_point(topology, kind, first, second, i)
+            ok &= p < 0 or has[p]
         if not ok:
             left_out = min(left_out, due[k])
         elif not _is_anothers(topology, kind, first, second, whose):
@@ -71,14 +63,8 @@ def write_pairs(topology, pairs, due, slot_of, whose, room, room_due):
 @inlined
 def _is_anothers(topology, kind, first, second, whose):
     """Whether a quicker loop's frames name this pair."""
-    one, body = first, topology.point_body
-    if kind == EDGE_EDGE:
-        one, two = topology.edges[first, 0], body[topology.edges[second, 0]]
-    elif kind == POINT_TRIANGLE:
-        two = body[topology.triangles[second, 0]]
-    else:
-        two = topology.plane_body[second]
-    return whose[body[one]] == QUICKER or whose[two] == QUICKER
+    one = topology.point_body[pair_point(topology, kind, first, second, 0)]
+    return whose[one] == QUICKER or whose[second_body(topology, kind, second)] == QUICKER
 
 
 def joined_points(scene: Scene) -> list[tuple[int, int]]:

@@ -168,7 +168,7 @@ class Paper(LowRate):
         kept = np.flatnonzero((self.scene.topology.body_role[bodies] == TOOL).any(axis=1))
         n = len(kept)
         frame.head["n_contacts"][f] = n
-        for name in ("identity", "weights", "frame", "mu", "body"):
+        for name in ("identity", "weights", "frame", "mu", "give", "body"):
             getattr(frame, f"contact_{name}")[f, :n] = getattr(contacts, name)[kept]
         frame.contact_points[f, :n], frame.contact_arms[f, :n] = contacts.slots[kept], contacts.arm[kept]
 

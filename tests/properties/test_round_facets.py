@@ -1,0 +1,116 @@
+"""A ball that meets the facets of a soft body by their areas."""
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import splu
+
+from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.collision.broadphase import BroadPhase
+from palpo.physics.collision.proximity_contacts import EDGE_FACET, Pairs
+from palpo.physics.collision.round_facets import FACET_POINTS
+from palpo.physics.collision.topology import LOW, CollisionShape, join_shapes
+from palpo.physics.fem.facet_yield import mean_longest_edge
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import block
+from tests.properties.contact_cases import NO_EDGES, SKIN, ball, contact_points, contacts_of, found
+
+SIZE, CELLS = (0.06, 0.02, 0.05), (6, 2, 5)
+TOUCHED = SIZE[0] * SIZE[2]
+HUGE = 1e5
+"""Radius [m] of a ball that is flat: it stands off by 5 nm at the block's rim."""
+
+
+def jittered(seed: int = 1):
+    """A block whose nodes stand irregularly, the top's within their plane, and its highest coordinate."""
+    mesh, rng = block(SIZE, CELLS), np.random.default_rng(seed)
+    x = mesh.nodes.copy()
+    inside = np.abs(x) < 0.5 * np.array(SIZE) - 1e-9
+    x += np.where(inside, rng.uniform(-1.5e-3, 1.5e-3, x.shape), 0.0)
+    return mesh.with_nodes(x), float(x[:, 1].max())
+
+
+def soft(mesh, poisson=0.0):
+    low = np.flatnonzero(mesh.nodes[:, 1] < mesh.nodes[:, 1].min() + 1e-9)
+    return SoftBody("block", mesh, Material(1e4, poisson, 1e3), low, (0.0, 0.0, 0.0))
+
+
+def met(mesh, body, radius, centre, facet=None):
+    """Contacts of a ball with all facets of a body, as long as is told, and the points of both."""
+    triangles = mesh.surface().triangles
+    shape = CollisionShape(
+        len(mesh.nodes), triangles, NO_EDGES, 0.0, LOW, facet_yield=body.facet_yield(triangles),
+        facet=mean_longest_edge(mesh.nodes, triangles) if facet is None else facet,
+    )  # fmt: skip
+    topology, _ = join_shapes([ball(radius), shape])
+    m = len(triangles)
+    pairs = Pairs(np.full(m, EDGE_FACET, np.int32), np.zeros(m, np.int32), np.arange(m, dtype=np.int32))
+    x = np.vstack([[centre], mesh.nodes])
+    return topology, contacts_of(topology, pairs, x), x
+
+
+def areas(topology, contacts):
+    """What each contact stands for [m2]."""
+    facet = (found(contacts, "identity") & (2**30 - 1)) - len(topology.point_body) - len(topology.edges)
+    return topology.facet_yield[facet // 3] / found(contacts, "give")
+
+
+@pytest.mark.parametrize("facet", [None, HUGE], ids=["small", "large"])
+def test_areas_sum_to_what_is_touched(facet):
+    mesh, top = jittered()
+    topology, contacts, _ = met(mesh, soft(mesh), HUGE, [0.0, top + HUGE - 1e-4, 0.0], facet)
+    assert contacts.count[0]["found"] == 2 * CELLS[0] * CELLS[2] * (1 if facet is None else FACET_POINTS)
+    assert areas(topology, contacts).sum() == pytest.approx(TOUCHED, rel=1e-12)
+
+
+def test_both_sides_meet_in_one_point_of_the_facet_wherever_the_ball_is():
+    mesh, top = jittered()
+    _, contacts, x = met(mesh, soft(mesh), 0.02, [0.003, top + 0.0185, -0.004])
+    assert contacts.count[0]["found"] > 6
+    one, two = contact_points(contacts, x, 0), contact_points(contacts, x, 1)
+    np.testing.assert_allclose(one, two, atol=1e-15)
+    np.testing.assert_allclose(np.linalg.norm(two - x[0], axis=1), found(contacts, "gap") + 0.02, atol=1e-15)
+
+
+@pytest.mark.parametrize("facet", [None, HUGE], ids=["small", "large"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_flat_face_presses_evenly_wherever_nodes_stand(seed, facet):
+    """The patch test: the points of a facet give each node what an even pressure gives it."""
+    mesh, top = jittered(seed)
+    body, depth = soft(mesh), 1e-3
+    topology, contacts, _ = met(mesh, body, HUGE, [0.0, top + HUGE - depth, 0.0], facet)
+    slots, weights = found(contacts, "slots")[:, 1] - 1, found(contacts, "weights")[:, 1]
+    rows = np.zeros((len(slots), body.n_dof))
+    for row, nodes, share in zip(rows, slots, weights, strict=True):
+        row[body.dofs_of(nodes)[:, 1]] = share
+    w = rows @ splu(body.tangent().tocsc()).solve(np.ascontiguousarray(rows.T))
+    w += np.diag(found(contacts, "give"))
+    area = areas(topology, contacts)
+    pressure = np.linalg.solve(w, np.full(len(slots), depth)) / area
+    give = (found(contacts, "give") * area).mean()
+    # layers in series: the block's height over E, and what facets give; the facets' cells differ in size
+    expected = depth / (SIZE[1] / 1e4 + give)
+    assert pressure.std() < 0.1 * expected and pressure.mean() == pytest.approx(expected, rel=0.02)
+    # with one yield for all of them it is even to the last digit
+    w += np.diag(give / area - found(contacts, "give"))
+    even = np.linalg.solve(w, np.full(len(slots), depth)) / area
+    np.testing.assert_allclose(even, depth / (SIZE[1] / 1e4 + give), rtol=1e-5)
+
+
+def test_a_ball_whose_centre_has_gone_in_is_pushed_out_by_one_contact():
+    mesh, top = jittered()
+    _, contacts, _ = met(mesh, soft(mesh), 0.02, [0.003, top - 0.001, -0.004])
+    assert contacts.count[0]["found"] == 1
+    assert found(contacts, "give")[0] == 0.0
+    assert found(contacts, "frame")[0, 0, 1] == pytest.approx(1.0, abs=1e-9)
+    assert found(contacts, "gap")[0] == pytest.approx(-0.021, abs=1e-12)
+
+
+def test_facets_are_met_by_area_by_balls_that_are_no_smaller_and_the_contact_distance_is_not_kept():
+    mesh, top = jittered()
+    body = soft(mesh)
+    longest = mean_longest_edge(mesh.nodes, mesh.surface().triangles)
+    for radius, by_area in ((1.01 * longest, True), (0.99 * longest, False)):
+        topology, _, x = met(mesh, body, radius, [0.001, top + radius + 1e-4, 0.002])
+        pairs, _, gaps = BroadPhase(topology, x, 1000, 1e-3, 0.0).find(x, 0.0 * x, 0.0, SKIN)
+        assert ((pairs.kind == EDGE_FACET) == by_area).all() and len(gaps) > 0
+        assert gaps.min() == pytest.approx(1e-4 if by_area else 1e-4 - SKIN, abs=1e-12)
