@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
+from palpo.app.runtime.live import device_values
 from palpo.app.systems.system import NO_INTERFACE
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
@@ -183,9 +184,9 @@ class Rig(ABC):
         """Whether `change` to `spec` would take no longer than a slow step may; what it lacks is begun."""
         return True
 
-    @abstractmethod
     def change(self, spec: Any) -> None:
         """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
+        self.spec, self.low.live = spec, device_values(spec)
 
     def go_over(self, seconds: float) -> None:  # noqa: B027
         """Before each slow step, of so long: values that the rig itself brings to new ones in even steps."""

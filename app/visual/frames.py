@@ -4,12 +4,12 @@ What the servo itself has at that moment is newer: a reader that follows the ser
 """
 
 import time
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import acquire, make_control, publish, writer_slot
+from palpo.physics.exchange.hand_state import HandState
 from palpo.physics.exchange.snapshot import COUNTERS, SceneGeometry, SceneState, make_snapshot, view, write
 
 
@@ -58,8 +58,8 @@ class ServoFrames(Frames):
     Whoever reads it is the one that looks: the slow loop, which hands it over, or a reader that follows.
     """
 
-    def __init__(self, vertices: NDArray[np.float64], picture: Any, control: NDArray[np.int64]) -> None:
-        """picture: triple-buffered by `control`, with the contacts' places in `contact_point`."""
+    def __init__(self, vertices: NDArray[np.float64], picture: HandState, control: NDArray[np.int64]) -> None:
+        """picture: triple-buffered by `control`."""
         super().__init__(vertices, picture.contact_point.shape[1])
         self.picture, self.picture_control = picture, control
         self._counters = np.zeros(len(COUNTERS), np.int64)

@@ -28,6 +28,7 @@ from palpo.physics.engine.build import Bound, make_engine
 from palpo.physics.engine.grip import Grip, add_felt, felt_by, lead, make_grip, pose, tell_device
 from palpo.physics.engine.table import Engine
 from palpo.physics.engine.tick import step
+from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.frames import SlowFrames, make_frames, wait, waits
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for, handle_like, of_process
 from palpo.physics.exchange.port import (
@@ -221,6 +222,8 @@ def _begin(s):
     if ask_links(s, FRAME) != DONE:
         return False
     if s.frames.in_force.shape[0] > 0:
+        head, live = s.frames.head[0, reader_slot(s.frames.control[0])], s.port.live[0]
+        live.force_scale, live.max_force = head.force_scale, head.max_force
         s.port.status[0].frame = s.frames.in_force[0].frame
     return True
 

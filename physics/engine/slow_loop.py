@@ -58,6 +58,8 @@ class SlowLoop:
         self.frames, self.ticks, self.number = frames, ticks, number
         self.ratio, self.dt = ratio, dt
         self.budget = Budget(ratio)
+        self.live = np.nan, np.nan
+        """Force scale [-] and largest force [N] of the device's side, as Port.live has them."""
         self.times = StepTimes(*parts)
         """Wall times of the named parts of its steps."""
         self.frame_id = 0
@@ -126,7 +128,7 @@ class SlowLoop:
         told = (0, 0)
         if self.patience is not None:
             told = patience_of(self.budget.period, self.ratio, self.dt, *self.patience)
-        hand_over(self.frames, self.number, self.frame_id, *told)
+        hand_over(self.frames, self.number, self.frame_id, told, self.live)
 
     def taken_at(self) -> int:
         """Calls of the servo's tick before the one that took the last frame, -1 where none did so far."""

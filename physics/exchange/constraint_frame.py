@@ -28,12 +28,8 @@ HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
 FRESH, FROZEN = 0, 1
 """Whether contacts are found anew at every tick from `pairs`, or given once by low step L1."""
 
-SETTINGS = np.dtype(
-    [("tolerance", np.float64), ("sweeps", np.int64), ("hold", GAINS), ("force_scale", np.float64),
-     ("max_force", np.float64)]
-)  # fmt: skip
-"""What an operator may change while a scene runs: of the solver; of the hold; of the device
-(palpo.physics.exchange.port.Port.live)."""
+SETTINGS = np.dtype([("tolerance", np.float64), ("sweeps", np.int64), ("hold", GAINS)])
+"""What an operator may change while a scene runs: of the solver; of the hold."""
 
 HEAD = np.dtype(
     [(name, np.int64) for name in ("id", "motion", "geometry", "base_tick", "n_slots", "n_near", "n_pairs",

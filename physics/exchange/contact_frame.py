@@ -1,4 +1,4 @@
-"""What the two loops of HapCo exchange: contacts with their W, slow to fast; an equilibrium, fast to slow.
+"""What the two loops of HapCo exchange: contacts with their W, slow to fast; where they are, fast to slow.
 
 Every array has the three slots of a triple buffer as its leading dimension; at most c contacts.
 """
@@ -27,19 +27,13 @@ class ContactFrame(NamedTuple):
     w: NDArray[np.float64]  # (3, 9 c^2) W of n contacts [m/N], packed in the first 9 n^2 entries
 
 
-class Equilibrium(NamedTuple):
-    """The bodies at the end of a tick, servo to slow loop."""
+class ContactPlaces(NamedTuple):
+    """Where the contacts are at the end of a tick, servo to slow loop, beside a HandState."""
 
-    calls: NDArray[np.int64]  # (3,) calls of the tick done, -1 before the first
-    position: NDArray[np.float64]  # (3, 3) [m] of the mobile body's frame
-    orientation: NDArray[np.float64]  # (3, 4)
-    n_contacts: NDArray[np.int64]  # (3,)
     identity: NDArray[np.int64]  # (3, c)
     triangle: NDArray[np.int32]  # (3, c)
     slots: NDArray[np.int32]  # (3, 2, c, 3)
     weights: NDArray[np.float64]  # (3, 2, c, 3)
-    force: NDArray[np.float64]  # (3, c, 3) [N] on the mobile body, world axes
-    status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
 
 
 def make_contact_frame(n_mobile: int, n_fixed: int, contacts: int) -> ContactFrame:
@@ -53,11 +47,10 @@ def make_contact_frame(n_mobile: int, n_fixed: int, contacts: int) -> ContactFra
     )  # fmt: skip
 
 
-def make_equilibrium(contacts: int) -> Equilibrium:
-    """Nothing has been computed yet."""
+def make_contact_places(contacts: int) -> ContactPlaces:
+    """Of no contacts yet."""
     c = contacts
-    return Equilibrium(
-        np.full(SLOTS, -1, np.int64), np.zeros((SLOTS, 3)), np.zeros((SLOTS, 4)), np.zeros(SLOTS, np.int64),
+    return ContactPlaces(
         np.zeros((SLOTS, c), np.int64), np.zeros((SLOTS, c), np.int32), np.zeros((SLOTS, 2, c, 3), np.int32),
-        np.zeros((SLOTS, 2, c, 3)), np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, c), np.int32),
+        np.zeros((SLOTS, 2, c, 3)),
     )  # fmt: skip

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import SLOTS, acquire, is_fresh, make_control, publish, writer_slot
-from palpo.physics.exchange.port import OK, end_tick
+from palpo.physics.exchange.port import LIVE, OK, end_tick
 from palpo.physics.numerics.kernels import inlined
 
 PATIENCE_PERIODS = 5
@@ -24,9 +24,10 @@ LEAST = 0.1
 NEVER = 1e15
 """Seconds of patience of a servo that no frame keeps waiting."""
 
-HEAD = np.dtype([("id", np.int64), ("patience", np.int64), ("stretch", np.int64)])
+HEAD = np.dtype([("id", np.int64), ("patience", np.int64), ("stretch", np.int64), *LIVE.descr])
 """Which frame it is, 1, 2, ...; what it tells of the next one, see `patience_of`. One of patience 0 brings
-settings alone: it does not age, and nobody waits for the next."""
+settings alone: it does not age, and nobody waits for the next. Then what an operator has set for the device's
+side (Port.live), which those of the first loop bring."""
 
 IN_FORCE = np.dtype(
     [("frame", np.int64), ("adopted_at", np.int64), ("waited", np.int64), ("patience", np.int64),
@@ -54,10 +55,10 @@ def make_frames(*ratios: int) -> SlowFrames:
     """Before the first frames of k slow loops; ratios: ticks in a period of each, 0 for settings alone."""
     k, in_force = len(ratios), np.zeros(len(ratios), IN_FORCE)
     in_force["patience"] = [PATIENCE_PERIODS * ratio for ratio in ratios]
-    words = make_control()
-    return SlowFrames(
-        np.tile(words, (k, 1)), np.zeros((k, SLOTS), HEAD), in_force, np.zeros((k, 2), np.int64)
-    )
+    words, head = make_control(), np.zeros((k, SLOTS), HEAD)
+    for name in LIVE.names or ():
+        head[name] = np.nan
+    return SlowFrames(np.tile(words, (k, 1)), head, in_force, np.zeros((k, 2), np.int64))
 
 
 def patience_of(
@@ -71,10 +72,13 @@ def patience_of(
     return max(periods * period, round(least / dt)), max(0, period - wished)
 
 
-def hand_over(frames: SlowFrames, number: int, identity: int, patience: int = 0, stretch: int = 0) -> None:
+def hand_over(
+    frames: SlowFrames, number: int, identity: int, patience: tuple[int, int] = (0, 0),
+    live: tuple[float, float] = (np.nan, np.nan),
+) -> None:  # fmt: skip
     """Publish what is in the writer's slot of that loop, under this head."""
     control = frames.control[number]
-    frames.head[number, int(writer_slot(control))] = identity, patience, stretch
+    frames.head[number, int(writer_slot(control))] = identity, *patience, *live
     publish(control)
 
 

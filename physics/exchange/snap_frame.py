@@ -14,13 +14,11 @@ from palpo.physics.exchange.buffer import SLOTS
 
 VALUES = np.dtype(
     [("friction", np.float64), ("restitution", np.float64), ("correction", np.float64), ("solver", np.int64),
-     ("tolerance", np.float64), ("sweeps", np.int64), ("clusters", np.int64), ("force_scale", np.float64),
-     ("max_force", np.float64)]
+     ("tolerance", np.float64), ("sweeps", np.int64), ("clusters", np.int64)]
 )  # fmt: skip
 """What may change: mu and eps of all contacts [-]; share of a penetration that a contact's law takes away
 in a step [-], 1 as in 002, 0 none of it; MAXIMAL_DISSIPATION, GAUSS_SEIDEL or ANDERSON, its natural-map
-residual and most sweeps; most contacts of a prong, 0 for every point that touches; force scale [-] and
-largest force [N] of the device's side, NaN to leave them (Port.live)."""
+residual and most sweeps; most contacts of a prong, 0 for every point that touches."""
 
 MAXIMAL_DISSIPATION, GAUSS_SEIDEL, ANDERSON = range(3)
 """Values of VALUES' solver."""
@@ -45,23 +43,12 @@ class SnapSettings(NamedTuple):
 
 
 class SnapPicture(NamedTuple):
-    """Connector and contacts at the end of a tick, servo to slow loop; at most c contacts, open ones too."""
+    """The connector at the end of a tick, servo to slow loop, beside a HandState."""
 
-    tick: NDArray[np.int64]  # (3,) ticks done, -1 before the first
     coordinates: NDArray[np.float64]  # (3, n) of all prongs, one after the other
-    position: NDArray[np.float64]  # (3, 3) [m] of the plug
-    orientation: NDArray[np.float64]  # (3, 4)
-    target: NDArray[np.float64]  # (3, 3) [m] where the hand wants it
-    target_q: NDArray[np.float64]  # (3, 4)
-    force: NDArray[np.float64]  # (3, 3) [N] of the contacts on the plug
-    torque: NDArray[np.float64]  # (3, 3) [N m] the same about `position`
     hand: NDArray[np.float64]  # (3, 6) of the hold on the hand [N], [N m]
     floor: NDArray[np.float64]  # (3, 3) [N] of the prongs on what they stand on
     energy: NDArray[np.void]  # (3,) of ENERGY
-    n_contacts: NDArray[np.int64]  # (3,)
-    contact_point: NDArray[np.float64]  # (3, c, 3) [m] on the prongs
-    contact_force: NDArray[np.float64]  # (3, c, 3) [N] on the plug
-    contact_status: NDArray[np.int32]  # (3, c) OPEN, STICK or SLIP
 
 
 def make_snap_settings(values: NDArray[np.void], gains: NDArray[np.float64]) -> SnapSettings:
@@ -72,24 +59,8 @@ def make_snap_settings(values: NDArray[np.void], gains: NDArray[np.float64]) -> 
     )
 
 
-def make_snap_picture(coordinates: int, contacts: int) -> SnapPicture:
-    """An empty picture of that many coordinates and contacts."""
-    upright = np.zeros((SLOTS, 4))
-    upright[:, 0] = 1.0
+def make_snap_picture(coordinates: int) -> SnapPicture:
+    """An empty picture of that many coordinates."""
     return SnapPicture(
-        tick=np.full(SLOTS, -1, np.int64),
-        coordinates=np.zeros((SLOTS, coordinates)),
-        position=np.zeros((SLOTS, 3)),
-        orientation=upright,
-        target=np.zeros((SLOTS, 3)),
-        target_q=upright.copy(),
-        force=np.zeros((SLOTS, 3)),
-        torque=np.zeros((SLOTS, 3)),
-        hand=np.zeros((SLOTS, 6)),
-        floor=np.zeros((SLOTS, 3)),
-        energy=np.zeros(SLOTS, ENERGY),
-        n_contacts=np.zeros(SLOTS, np.int64),
-        contact_point=np.zeros((SLOTS, contacts, 3)),
-        contact_force=np.zeros((SLOTS, contacts, 3)),
-        contact_status=np.zeros((SLOTS, contacts), np.int32),
+        np.zeros((SLOTS, coordinates)), np.zeros((SLOTS, 6)), np.zeros((SLOTS, 3)), np.zeros(SLOTS, ENERGY)
     )

@@ -1,5 +1,4 @@
-"""What the servo of a held suction cup exchanges with the slow loop: a frame, slow to fast, and the hand's
-pose with the handle's, fast to slow.
+"""What the slow loop brings to the servo of a held suction cup.
 
 Every array has the three slots of a triple buffer as its leading dimension.
 """
@@ -13,11 +12,10 @@ from palpo.physics.exchange.buffer import SLOTS
 
 VALUES = np.dtype(
     [("step", np.float64), ("atmosphere", np.float64), ("largest", np.float64), ("rt", np.float64),
-     ("tolerance", np.float64), ("sweeps", np.int64), ("force_scale", np.float64), ("max_force", np.float64)]
+     ("tolerance", np.float64), ("sweeps", np.int64)]
 )  # fmt: skip
 """Settings of a frame: h of the slow loop's step [s]; P_atm and P_max [Pa], R T [J/mol]; of the servo's
-solver, natural-map residual and most sweeps; force scale [-] and largest force [N] of the device's side, NaN
-to leave them (Port.live)."""
+solver, natural-map residual and most sweeps."""
 
 
 class SuctionFrame(NamedTuple):
@@ -50,34 +48,15 @@ class SuctionFrame(NamedTuple):
     seeping: NDArray[np.float64]  # (3, (k + 1)^2) h G [m3/Pa] between those in use and outside, packed
 
 
-class HandState(NamedTuple):
-    """The hand and the handle at the end of a tick."""
-
-    tick: NDArray[np.int64]  # (3,) ticks done, -1 before the first
-    calls: NDArray[np.int64]  # (3,) calls of the tick so far, those in which the scene waited included
-    target: NDArray[np.float64]  # (3, 3) [m] where the hand wants the handle
-    target_q: NDArray[np.float64]  # (3, 4)
-    position: NDArray[np.float64]  # (3, 3) [m] of the handle
-    orientation: NDArray[np.float64]  # (3, 4)
-    force: NDArray[np.float64]  # (3, 3) [N] on the hand
-
-
-def make_values(n: int = 1) -> NDArray[np.void]:
-    """n of VALUES that leave the device's side as it is; shape (n,)."""
-    values = np.zeros(n, VALUES)
-    values["force_scale"] = values["max_force"] = np.nan
-    return values
-
-
 def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
     """Empty slots with room for so many contacts and cavities."""
     m = 3 * contacts + cavities
     return SuctionFrame(
         origin=np.zeros(SLOTS, np.int64),
         size=np.zeros((SLOTS, 2), np.int64),
-        settings=make_values(SLOTS),
+        settings=np.zeros(SLOTS, VALUES),
         position=np.zeros((SLOTS, 3)),
-        orientation=_upright(),
+        orientation=np.tile((1.0, 0.0, 0.0, 0.0), (SLOTS, 1)),
         w=np.zeros((SLOTS, m * m)),
         b=np.zeros((SLOTS, m)),
         momentum=np.zeros((SLOTS, m)),
@@ -95,22 +74,3 @@ def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
         amount=np.zeros((SLOTS, cavities)),
         seeping=np.zeros((SLOTS, (cavities + 1) ** 2)),
     )
-
-
-def make_hand_state() -> HandState:
-    """Empty slots."""
-    return HandState(
-        tick=np.full(SLOTS, -1, np.int64),
-        calls=np.full(SLOTS, -1, np.int64),
-        target=np.zeros((SLOTS, 3)),
-        target_q=_upright(),
-        position=np.zeros((SLOTS, 3)),
-        orientation=_upright(),
-        force=np.zeros((SLOTS, 3)),
-    )
-
-
-def _upright() -> NDArray[np.float64]:
-    q = np.zeros((SLOTS, 4))
-    q[:, 0] = 1.0
-    return q

@@ -1,5 +1,4 @@
-"""What the two loops of HapCo exchange where the servo follows tangents: a solution with its derivatives,
-slow to fast; where the hand is, fast to slow.
+"""What the slow loop of HapCo brings where the servo follows tangents: a solution with its derivatives.
 
 Every array has the three slots of a triple buffer as its leading dimension; at most c contacts. Forces are in
 the contacts' axes, on the mobile body; motions of its frame are (6,): translation, then rotation vector.
@@ -35,15 +34,6 @@ class TangentFrame(NamedTuple):
     release: NDArray[np.float64]  # (3, 6) [N], [N m] friction's power on what slides, by the frame's velocity
 
 
-class HandState(NamedTuple):
-    """The hand at the end of a tick, servo to slow loop."""
-
-    calls: NDArray[np.int64]  # (3,) calls of the tick done, -1 before the first
-    position: NDArray[np.float64]  # (3, 3) [m] of the mobile body's frame
-    orientation: NDArray[np.float64]  # (3, 4)
-    velocity: NDArray[np.float64]  # (3, 6) [m/s], [rad/s]
-
-
 def make_tangent_frame(n_mobile: int, n_fixed: int, contacts: int) -> TangentFrame:
     """No contacts between bodies of that many boundary nodes."""
     c, upright = contacts, np.tile((1.0, 0.0, 0.0, 0.0), (SLOTS, 1))
@@ -54,9 +44,3 @@ def make_tangent_frame(n_mobile: int, n_fixed: int, contacts: int) -> TangentFra
         np.zeros((SLOTS, 3)), upright,
         np.zeros((SLOTS, c, 3)), np.zeros((SLOTS, c, 3, 6)), np.zeros((SLOTS, c, 3, 6)), np.zeros((SLOTS, 6)),
     )  # fmt: skip
-
-
-def make_hand_state() -> HandState:
-    """Nothing has been computed yet."""
-    upright = np.tile((1.0, 0.0, 0.0, 0.0), (SLOTS, 1))
-    return HandState(np.full(SLOTS, -1, np.int64), np.zeros((SLOTS, 3)), upright, np.zeros((SLOTS, 6)))

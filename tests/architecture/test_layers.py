@@ -27,7 +27,7 @@ EXTRA = {
 
 
 SHARED = {
-    "Alternation", "Contacts", "HandState", "Hold", "Interior", "Picture", "Progress", "Scene", "Solver",
+    "Alternation", "Contacts", "Hold", "Interior", "Progress", "Scene", "Solver",
     "Sweeps", "Walk",
 }  # fmt: skip
 """Names that two public classes still have: to become fewer, and none new."""

@@ -10,7 +10,7 @@ from numpy.lib.recfunctions import structured_to_unstructured as numbers
 
 from palpo.app.report.outcome import FAILED, FINISHED
 from palpo.app.report.publish import take_pictures
-from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.live import change_text, changed, device_values, live_keys
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
@@ -358,7 +358,11 @@ def test_another_scene_is_felt_under_a_recorded_hand(changed_run):
 def test_every_live_key_of_every_scene_reaches_the_servo(scene):
     spec = load_scene(scene)
     built = tuple(body.material.youngs_modulus for body in (spec.mobile, spec.fixed))
-    before = numbers(settings_of(spec, built))
+
+    def told(spec):
+        return np.append(numbers(settings_of(spec, built)), device_values(spec))
+
+    before = told(spec)
     for live in live_keys(spec):
         if live.key.endswith(".poisson_ratio"):
             continue  # it reaches the servo as K^-1
@@ -368,7 +372,7 @@ def test_every_live_key_of_every_scene_reaches_the_servo(scene):
         else:
             assert live.lower <= live.value <= live.upper, live.key
         after = changed(spec, change_text(spec, live.key, value))
-        same = np.isclose(numbers(settings_of(after, built)), before, rtol=1e-12, atol=0.0, equal_nan=True)
+        same = np.isclose(told(after), before, rtol=1e-12, atol=0.0, equal_nan=True)
         assert (~same).sum() == 1, live.key
 
 

@@ -10,7 +10,7 @@ from numpy.lib.recfunctions import structured_to_unstructured
 
 from palpo.app.cli.progress import Silent
 from palpo.app.report.outcome import FINISHED
-from palpo.app.runtime.live import change_text, changed, live_keys
+from palpo.app.runtime.live import change_text, changed, device_values, live_keys
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
@@ -165,7 +165,12 @@ def test_a_press_leaps_where_the_encoder_counts_alone_and_by_what_the_hold_gives
 def test_every_live_key_reaches_the_servo(scene):
     spec = load_scene(scene)
     connector = connector_of(spec)
-    before = settings_of(spec, connector), matrices_of(spec, connector)
+
+    def told(spec):
+        values = structured_to_unstructured(settings_of(spec, connector))[0]
+        return np.append(values, device_values(spec)), matrices_of(spec, connector)
+
+    before = told(spec)
     assert before[1].shape == (GAINS, 6, 6)
     for live in live_keys(spec):
         value: float | str = 0.3 * live.lower + 0.7 * live.upper
@@ -174,9 +179,8 @@ def test_every_live_key_reaches_the_servo(scene):
         else:
             assert live.lower <= live.value <= live.upper, live.key
         after = changed(spec, change_text(spec, live.key, value))
-        values, gains = settings_of(after, connector), matrices_of(after, connector)
-        pair = (structured_to_unstructured(told) for told in (values, before[0]))
-        moved = (~np.isclose(*pair, rtol=1e-12, atol=0.0, equal_nan=True)).sum()
+        values, gains = told(after)
+        moved = (~np.isclose(values, before[0], rtol=1e-12, atol=0.0, equal_nan=True)).sum()
         held = np.allclose(gains, before[1], rtol=1e-12)
         assert (moved, held) == ((0, False) if live.key.startswith("admittance") else (1, True)), live.key
 

@@ -174,7 +174,7 @@ def test_the_coupled_hand_feels_the_contacts_sum_and_moment():
     moment = np.cross(points - picture.position[slot], forces).sum(axis=0)
     np.testing.assert_allclose(state.port.torque, moment, atol=1e-15)
     np.testing.assert_array_equal(state.port.info["held"][0], picture.position[slot])
-    np.testing.assert_array_equal(picture.surface[slot], np.concatenate([state.mobile_x, state.fixed_x]))
+    np.testing.assert_array_equal(state.surface[slot], np.concatenate([state.mobile_x, state.fixed_x]))
     # nothing sinks in beyond what the linearised rotation of a tick leaves
     assert state.port.info["depth"][0] < 1e-9
 
@@ -361,9 +361,9 @@ def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
     assert state.engine.solver.told["divergences"] > 0
 
 
-def send(state, values, identity):
+def send(state, values, identity, live=(np.nan, np.nan)):
     state.settings[int(writer_slot(state.frames.control[0]))] = values[0]
-    hand_over(state.frames, 0, identity)
+    hand_over(state.frames, 0, identity, live=live)
 
 
 def test_a_change_of_solver_or_rho_is_repeated_bit_for_bit():
@@ -398,8 +398,8 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     smooth = lead(state, handle, path[1])
     assert abs(smooth[0]) < 0.05 * smooth[1] and state.port.status["frame"][0] == 0
     values = state.live.copy()
-    values["friction"], values["force_scale"], values["max_force"] = 0.6, 0.5, 2.0
-    send(state, values, 7)
+    values["friction"] = 0.6
+    send(state, values, 7, (0.5, 2.0))
     rough = lead(state, handle, path[2])
     assert -rough[0] > 0.2 * rough[1] and state.port.status["frame"][0] == 7
     assert state.port.live[0].item() == (0.5, 2.0)

@@ -154,10 +154,10 @@ def test_a_tick_allocates_nothing(clusters):
     assert counts == [1, 1] and model.state.books[0]["friction"] < -1e-3
 
 
-def send(side, values, gains, identity):
+def send(side, values, gains, identity, live=(math.nan, math.nan)):
     slot = int(writer_slot(side.frames.control[0]))
     side.settings.value[slot], side.settings.gains[slot] = values[0], gains
-    hand_over(side.frames, 0, identity)
+    hand_over(side.frames, 0, identity, live=live)
 
 
 def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
@@ -167,8 +167,7 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     values, gains = default_settings(connector(), model.numerics), gains_of(model.state.plug.model)
     assert handle.state.port.status["frame"][0] == 0 and math.isnan(handle.state.port.live["force_scale"][0])
     values["friction"], values["clusters"] = 0.5, 2
-    values["force_scale"], values["max_force"] = 0.06, 3.0
-    send(side, values, gains, 7)
+    send(side, values, gains, 7, (0.06, 3.0))
     further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
     after = lead(handle, further)
     assert handle.state.port.status["frame"][0] == 7 and handle.state.port.live[0].item() == (0.06, 3.0)
@@ -219,9 +218,9 @@ def test_the_picture_shows_the_prongs_the_plug_and_their_contacts():
     np.testing.assert_array_equal(handle.state.port.info["total"][0], picture.force[slot])
     np.testing.assert_array_equal(handle.state.port.info["held"][0], picture.position[slot])
     assert 0 < handle.state.port.status["contacts"][0] <= n
-    np.testing.assert_array_equal(picture.hand[slot], felt[-1])
+    np.testing.assert_array_equal(side.more.hand[slot], felt[-1])
     # the surfaces that the slow loop makes of it: the prongs are spread, and touch where contacts press
-    nodes = model.positions(picture.coordinates[slot])
+    nodes = model.positions(side.more.coordinates[slot])
     spread = [(x - part.mesh.nodes)[:, 0] for x, part in zip(nodes, connector().prongs, strict=True)]
     assert spread[0].min() < -1e-3 and spread[1].max() > 1e-3
     pressed = points[np.linalg.norm(forces, axis=1) > 1.0]

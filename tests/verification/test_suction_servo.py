@@ -14,7 +14,7 @@ from palpo.physics.exchange.buffer import writer_slot
 from palpo.physics.exchange.frames import hand_over
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
-from palpo.physics.exchange.suction_frame import make_values
+from palpo.physics.exchange.suction_frame import VALUES
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
@@ -35,7 +35,7 @@ GAINS = Gains(500.0, 2.0, 1.0, 2e-3)
 
 
 def settings(sweeps=2000, tolerance=1e-12):
-    values = make_values()
+    values = np.zeros(1, VALUES)
     values["step"], values["tolerance"], values["sweeps"] = H, tolerance, sweeps
     values["atmosphere"], values["largest"], values["rt"] = AIR.atmosphere, AIR.largest, AIR.rt
     return values

@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import chosen_nodes, gains_of, key_of
 from palpo.app.cli.progress import Progress
-from palpo.app.runtime.live import device_values
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.solvers.family import OUTER_STOPS
@@ -76,7 +75,6 @@ def settings_of(spec: HapcoScene, built: tuple[float, float]) -> NDArray[np.void
         material = body.material
         values["modulus"][0, i] = 1.0 if material is None else material.youngs_modulus / built[i]
     values["hold"] = gains_record(gains_of(spec.hold))
-    values["force_scale"], values["max_force"] = device_values(spec)
     values["stylus_weight"], values["stylus_friction"] = spec.stylus.weight, spec.stylus.friction
     values["zoom_scale"], values["zoom_range"] = spec.zoom.scale, spec.zoom.range
     return values

@@ -33,9 +33,10 @@ class HapcoVisual(ServoFrames):
         vertices = np.vstack([body.positions(body.surface_nodes) for body in bodies])
         self.geometry = make_geometry(drawables, vertices)
         super().__init__(vertices, servo.picture, servo.picture_control)
+        self._surface = servo.surface
 
     def told(self, k: int, tick: int, counters: NDArray[np.int64]) -> SceneState:
         """The picture of slot k."""
         if self.picture.tick[k] >= 0:
-            self.vertices[:] = self.picture.surface[k]
+            self.vertices[:] = self._surface[k]
         return self.contacts_and_hand(k, tick, self._dt, counters)

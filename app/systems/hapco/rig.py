@@ -108,8 +108,8 @@ class HapcoRig(Rig):
         return self._renewal.ready(ratios_of(spec))
 
     def change(self, spec: HapcoScene) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
-        self.spec = spec
+        """See Rig."""
+        super().change(spec)
         self._renewal.take(ratios_of(spec))
         self._loop.values = settings_of(spec, self._built)
         self._loop.values["renewed"] = self._renewal.shares

@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
 from palpo.app.build.soft_parts import soft_part
-from palpo.app.runtime.live import device_values
 from palpo.app.systems.multirate.falling import falling
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import Body, QuasistaticBodySpec, TetBodySpec
@@ -157,7 +156,6 @@ def change_scene(scene: Scene, spec: SceneSpec) -> None:
     scene.numbers = _numbers(spec)
     scene.mu = _friction(spec, len(scene.mu) > len(spec.bodies))
     scene.hold.gains[0] = tuple(gains_of(spec.tool.hold))
-    scene.live[:] = device_values(spec)
 
 
 def _quasistatic_part(spec: SceneSpec, body: QuasistaticBodySpec) -> BodyPart:
@@ -246,7 +244,6 @@ def build_scene(spec: SceneSpec) -> Scene:
         ],
         surfaces=_surfaces(spec),
         air=_air(spec, names, members),
-        live=np.array(device_values(spec)),
         falling=falling(spec, parts),
     )
 

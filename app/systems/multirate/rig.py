@@ -88,8 +88,8 @@ class MultirateRig(Rig):
                 rehearse_air()
 
     def change(self, spec: SceneSpec) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
-        self.spec = spec
+        """See Rig."""
+        super().change(spec)
         change_scene(self.scene, spec)
 
     def problem(self) -> ContactProblem:

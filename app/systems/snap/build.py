@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.train_distance import obtain_network, require_accurate
-from palpo.app.runtime.live import device_values
 from palpo.app.systems.snap.connector import admittance_of, connector_of
 from palpo.config.schema.snap import ExactDistanceSpec, GridDistanceSpec, LearnedDistanceSpec, SnapScene
 from palpo.physics.bodies.admittance import make_plug
@@ -189,9 +188,7 @@ def _kept(folder: Path, key: str, dofs: list[int]) -> list[Basis] | None:
 
 def settings_of(spec: SnapScene, connector: Connector) -> NDArray[np.void]:
     """Values (1,) of palpo.physics.exchange.snap_frame.VALUES."""
-    values = default_settings(connector, numerics_of(spec))
-    values["force_scale"], values["max_force"] = device_values(spec)
-    return values
+    return default_settings(connector, numerics_of(spec))
 
 
 def matrices_of(spec: SnapScene, connector: Connector) -> NDArray[np.float64]:

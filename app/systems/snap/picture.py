@@ -51,6 +51,7 @@ class SnapVisual(ServoFrames):
         vertices = np.vstack([*nodes, self._plug + connector.rest_position])
         self.geometry = make_geometry(drawables, vertices)
         super().__init__(vertices, side.picture, side.picture_control)
+        self._more = side.more
         self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
         self._gauges = [NodalStrain(part.mesh) for part in connector.prongs]
         for self.strain in (True, False):  # compiled before the loop starts
@@ -78,21 +79,21 @@ class SnapVisual(ServoFrames):
         if tick == self._kept:
             return
         self._kept = tick
-        p, along = self.picture, self.model.connector.push
-        self.energy.add(tick * self._dt, [1e3 * p.energy[k][name] for name in ENERGY.values()])
-        forces = (p.floor[k], -p.force[k], -p.hand[k, :3])
+        more, along = self._more, self.model.connector.push
+        self.energy.add(tick * self._dt, [1e3 * more.energy[k][name] for name in ENERGY.values()])
+        forces = (more.floor[k], -self.picture.force[k], -more.hand[k, :3])
         self.force.add(tick * self._dt, [float(f @ along) for f in forces])
 
     def _felt(self, k: int) -> NDArray[np.float64]:
         """Force on the hand [N], NaN where there is none to speak of."""
-        force, along = self.picture.hand[k, :3], self.model.connector.push
+        force, along = self._more.hand[k, :3], self.model.connector.push
         if self._rail:
             force = force @ along * along
         return force if np.abs(force).max() > FELT else np.full(3, np.nan)
 
     def _move(self, k: int) -> None:
         """Bring all vertices to the picture of slot k."""
-        for span, nodes in zip(self._parts, self.model.positions(self.picture.coordinates[k]), strict=False):
+        for span, nodes in zip(self._parts, self.model.positions(self._more.coordinates[k]), strict=False):
             self.vertices[span] = nodes
         turned = rotate(self.picture.orientation[k], self._plug)
         self.vertices[self._parts[-1]] = self.picture.position[k] + turned

@@ -82,8 +82,8 @@ class SnapRig(Rig):
         return {"socket": c.material.density * volume, "plug": float(held)}
 
     def change(self, spec: SnapScene) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
-        self.spec = spec
+        """See Rig."""
+        super().change(spec)
         self._settings.values = self._values()
 
     def problem(self) -> ContactProblem:

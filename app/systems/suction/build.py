@@ -10,7 +10,6 @@ from scipy.spatial import ConvexHull, cKDTree
 from palpo.app.build.meshes import cut_cup, rigid_surface, soft_partner_mesh
 from palpo.app.build.parts import chosen_nodes, gains_of, key_of, placed
 from palpo.app.build.volume_mesh import tetrahedra
-from palpo.app.runtime.live import device_values
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import gas as gas_schema
 from palpo.config.schema import material as schema
@@ -35,7 +34,7 @@ from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.gains import Gains
-from palpo.physics.exchange.suction_frame import make_values
+from palpo.physics.exchange.suction_frame import VALUES
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, require_opening
 from palpo.physics.mesh.hex import HexMesh
@@ -390,10 +389,9 @@ def _ground(spec: SuctionScene, partner: ContactSide) -> Ground | None:
 
 def settings_of(spec: SuctionScene) -> NDArray[np.void]:
     """VALUES of palpo.physics.exchange.suction_frame for the servo, shape (1,)."""
-    values, air = make_values(), air_of(spec.gas)
+    values, air = np.zeros(1, VALUES), air_of(spec.gas)
     values["step"], values["rt"] = spec.rates.low_dt, air.rt
     values["atmosphere"], values["largest"] = air.atmosphere, air.largest
     values["tolerance"] = max(SERVO_TOLERANCE, spec.solver.tolerance)
     values["sweeps"] = min(SERVO_SWEEPS, spec.solver.sweeps)
-    values["force_scale"], values["max_force"] = device_values(spec)
     return values

@@ -109,9 +109,9 @@ class SuctionRig(Rig):
         return masses if body is None else masses | {body.name: body.mass}
 
     def change(self, spec: SuctionScene) -> None:
-        """Bring what may change while it runs to the values of `spec`; only between two slow steps."""
+        """See Rig."""
         rougher = getattr(spec.gas, "seal", None) != getattr(self.spec.gas, "seal", None)
-        self.spec = spec
+        super().change(spec)
         suction, gas, solver = self.built.suction, spec.gas, spec.solver
         suction.mu[:] = [spec.mu(cup) for cup in spec.cups]
         suction.air = air_of(gas)

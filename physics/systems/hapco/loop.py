@@ -24,19 +24,19 @@ from palpo.physics.systems.hapco.two_rates import MultirateServo, make_servo
 
 
 @kernel
-def _anchor(tracked, state, g):
+def _anchor(tracked, m, g):
     """What touches in the state of slot g holds on to the points of the last frame, or to the servo's own."""
-    anchors, found = tracked.anchors, tracked.found
+    anchors, found, state, places = tracked.anchors, tracked.found, m.state, m.places
     clear_anchors(anchors)
     for k in range(state.n_contacts[g]):
-        if state.status[g, k] == OPEN:
+        if state.contact_status[g, k] == OPEN:
             continue
-        new = add_anchor(anchors, state.identity[g, k])
-        anchors.sticks[new] = state.status[g, k] == STICK
-        anchors.triangle[new] = state.triangle[g, k]
+        new = add_anchor(anchors, places.identity[g, k])
+        anchors.sticks[new] = state.contact_status[g, k] == STICK
+        anchors.triangle[new] = places.triangle[g, k]
         for side in range(2):
-            copy(state.slots[g, side, k], anchors.slots[side, new])
-            copy(state.weights[g, side, k], anchors.weights[side, new])
+            copy(places.slots[g, side, k], anchors.slots[side, new])
+            copy(places.weights[g, side, k], anchors.weights[side, new])
     for k in range(found.count[0].found):
         old = find_anchor(anchors, found.identity[k])
         if old >= 0:
@@ -47,9 +47,9 @@ def _anchor(tracked, state, g):
 
 
 @kernel
-def _shape(low, state, g):
+def _shape(low, m, g):
     """The slow loop's own bodies in the equilibrium of slot g, the frame where it is."""
-    e, frame, contacts = low.engine, low.mobile.frame, low.engine.contacts
+    e, frame, contacts, state, places = low.engine, low.mobile.frame, low.engine.contacts, m.state, m.places
     grip = frame.grip[0]
     frame.grip[0] = HELD
     copy(state.position[g], low.hand.position)
@@ -57,12 +57,12 @@ def _shape(low, state, g):
     contacts.count[0].found = 0
     contacts.count[0].lost = 0
     for k in range(state.n_contacts[g]):
-        c = append(contacts, state.identity[g, k], MOBILE, FIXED)
-        copy(state.force[g, k], contacts.force[c])
+        c = append(contacts, places.identity[g, k], MOBILE, FIXED)
+        copy(state.contact_force[g, k], contacts.force[c])
         contacts.anchored[c] = True
         for side in range(2):
-            copy(state.slots[g, side, k], contacts.slots[c, side])
-            copy(state.weights[g, side, k], contacts.weights[c, side])
+            copy(places.slots[g, side, k], contacts.slots[c, side])
+            copy(places.weights[g, side, k], contacts.weights[c, side])
         for i in range(3):
             for j in range(3):
                 contacts.frame[c, i, j] = 1.0 if i == j else 0.0
@@ -75,11 +75,10 @@ def _shape(low, state, g):
 @kernel
 def find_frame(m, low, g):
     """Contacts of the equilibrium in slot g, found on the slow loop's own bodies; the settings are theirs."""
-    state = m.state
     put_settings(low)
-    if state.calls[g] >= 0:
-        _anchor(low.tracked, state, g)
-        _shape(low, state, g)
+    if m.state.calls[g] >= 0:
+        _anchor(low.tracked, m, g)
+        _shape(low, m, g)
     tell_shapes(low.engine)
     low.engine.contacts.count[0].found = 0
     low.engine.contacts.count[0].lost = 0

@@ -1,6 +1,5 @@
 """From two quasi-static bodies to an engine, to what is exchanged of it, and to the servo's tick."""
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,8 +25,9 @@ from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import SLOTS, make_control
 from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.gains import COUPLING, Gains, gains_record
+from palpo.physics.exchange.hand_state import make_hand_state
 from palpo.physics.exchange.port import make_port
-from palpo.physics.exchange.quasistatic_frame import VALUES, make_picture
+from palpo.physics.exchange.quasistatic_frame import VALUES
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
@@ -78,7 +78,6 @@ def default_settings(
     values["friction"], values["tolerance"], values["sweeps"] = mu, tolerance, sweeps
     values["time_cap"], values["collision"] = time_cap, collision
     values["modulus"], values["hold"] = 1.0, gains_record(gains)
-    values["force_scale"] = values["max_force"] = math.nan
     values["zoom_scale"] = values["rho_factor"] = 1.0
     values["gauss_seidel_error"], values["uzawa_error"] = 1e-4, 1e-3
     return values
@@ -165,7 +164,8 @@ def make_bodies(pair: BodyPair, clock: int = 0) -> QuasistaticServo:
         grip=make_grip(own, hand, built.batches[0], hold.turns, hold.rest, gap=tracked.tracker.gap),
         frames=make_frames(0),
         settings=np.repeat(settings, SLOTS),
-        picture=make_picture(mobile.surface_nodes.size + fixed.surface_nodes.size, capacity),
+        picture=make_hand_state(capacity),
+        surface=np.zeros((SLOTS, mobile.surface_nodes.size + fixed.surface_nodes.size, 3)),
         picture_control=make_control(),
     )
 

@@ -55,9 +55,10 @@ from palpo.physics.engine.servo import TickState
 from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.exchange.buffer import is_fresh, make_control, publish, writer_slot
 from palpo.physics.exchange.frames import make_frames
+from palpo.physics.exchange.hand_state import HandState, make_hand_state, write_hand
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import CONTACTS_LOST, TOUCHES
-from palpo.physics.exchange.tangent_frame import HandState, TangentFrame, make_hand_state, make_tangent_frame
+from palpo.physics.exchange.tangent_frame import TangentFrame, make_tangent_frame
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
@@ -152,9 +153,7 @@ def _publish_picture(m):
 def _tell_hand(m):
     """The hand's pose and velocity for the slow loop."""
     s, out, w = m.servo, m.state, writer_slot(m.state_control)
-    out.calls[w] = s.ticks[0].calls
-    copy(s.hand.position, out.position[w])
-    copy(s.hand.orientation, out.orientation[w])
+    write_hand(out, w, s.ticks[0], s.hand, s.hand.orientation)
     copy(m.following.velocity, out.velocity[w])
     publish(m.state_control)
 

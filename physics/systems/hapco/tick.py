@@ -21,8 +21,9 @@ from palpo.physics.engine.table import Engine, ask
 from palpo.physics.exchange.atomics import view_flat
 from palpo.physics.exchange.buffer import publish, writer_slot
 from palpo.physics.exchange.frames import SlowFrames, take_frame
+from palpo.physics.exchange.hand_state import HandState, write_hand
 from palpo.physics.exchange.port import Port
-from palpo.physics.exchange.quasistatic_frame import UZAWA_GLOBAL, UZAWA_LOCAL, Picture
+from palpo.physics.exchange.quasistatic_frame import UZAWA_GLOBAL, UZAWA_LOCAL
 from palpo.physics.numerics.arrays import copy, copy_rows
 from palpo.physics.numerics.kernels import kernel
 
@@ -47,7 +48,8 @@ class QuasistaticServo(NamedTuple):
     grip: Grip
     frames: SlowFrames
     settings: NDArray[np.void]  # (3,) of VALUES, that the frames bring
-    picture: Picture
+    picture: HandState
+    surface: NDArray[np.float64]  # (3, s1 + s2, 3) [m] boundary of the mobile, then of the fixed body: drawn
     picture_control: NDArray[np.int64]
 
 
@@ -65,7 +67,6 @@ def take_settings(s):
 def put_settings(s):
     """The settings in force, to those that they are of."""
     live, solver, detection = s.live[0], s.engine.solver.settings[0], s.tracked.settings[0]
-    s.port.live[0].force_scale, s.port.live[0].max_force = live.force_scale, live.max_force
     s.mobile.frame.gains[0] = live.hold
     how = s.grip.how[0]
     how.zoom_scale, how.zoom_range = live.zoom_scale, live.zoom_range
@@ -98,16 +99,12 @@ def tell(s):
 @kernel
 def draw_bodies(s, w, orientation):
     """Bodies and hand to slot w of the picture; orientation (4,) of the mobile body's frame."""
-    out, first = s.picture, s.mobile_x.shape[0]
-    out.tick[w] = s.engine.now[0]
-    copy_rows(s.mobile_x, out.surface[w, :first])
-    copy_rows(s.fixed_x, out.surface[w, first:])
-    copy(s.hand.held, out.position[w])
-    copy(orientation, out.orientation[w])
-    copy(s.hand.position, out.target[w])
-    copy(s.hand.orientation, out.target_q[w])
-    copy(s.hand.force, out.force[w])
-    copy(s.hand.torque, out.torque[w])
+    first = s.mobile_x.shape[0]
+    copy_rows(s.mobile_x, s.surface[w, :first])
+    copy_rows(s.fixed_x, s.surface[w, first:])
+    write_hand(s.picture, w, s.ticks[0], s.hand, orientation)
+    copy(s.hand.force, s.picture.force[w])
+    copy(s.hand.torque, s.picture.torque[w])
 
 
 @kernel

@@ -38,11 +38,12 @@ from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.contact_frame import (
     ContactFrame,
-    Equilibrium,
+    ContactPlaces,
     make_contact_frame,
-    make_equilibrium,
+    make_contact_places,
 )
 from palpo.physics.exchange.frames import make_frames
+from palpo.physics.exchange.hand_state import HandState, make_hand_state, write_hand
 from palpo.physics.numerics.arrays import copy, copy_rows
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import dot3, matvec3, matvec3_transposed
@@ -57,7 +58,8 @@ class MultirateServo(NamedTuple):
     servo: QuasistaticServo
     fresh: NDArray[np.bool_]  # (1,) whether a frame has come whose contacts are to be taken
     frame: ContactFrame
-    state: Equilibrium
+    state: HandState
+    places: ContactPlaces
     state_control: NDArray[np.int64]
 
 
@@ -131,19 +133,17 @@ def _remember(s):
 @kernel
 def _publish_state(m):
     """The equilibrium for the slow loop."""
-    s, out, w = m.servo, m.state, writer_slot(m.state_control)
-    found, contacts, at = s.tracked.found, s.engine.contacts, s.mobile.frame.now
-    out.calls[w] = s.ticks[0].calls
-    copy(at.position, out.position[w])
-    copy(at.orientation, out.orientation[w])
+    s, out, places, w = m.servo, m.state, m.places, writer_slot(m.state_control)
+    found, contacts = s.tracked.found, s.engine.contacts
+    write_hand(out, w, s.ticks[0], s.hand, s.mobile.frame.now.orientation)
     out.n_contacts[w] = found.count[0].found
     for k in range(found.count[0].found):
-        out.identity[w, k], out.triangle[w, k] = found.identity[k], found.triangle[k]
-        copy(contacts.force[k], out.force[w, k])
-        out.status[w, k] = contacts.status[k]
+        places.identity[w, k], places.triangle[w, k] = found.identity[k], found.triangle[k]
+        copy(contacts.force[k], out.contact_force[w, k])
+        out.contact_status[w, k] = contacts.status[k]
         for side in range(2):
-            copy(found.slots[side, k], out.slots[w, side, k])
-            copy(found.weights[side, k], out.weights[w, side, k])
+            copy(found.slots[side, k], places.slots[w, side, k])
+            copy(found.weights[side, k], places.weights[w, side, k])
     publish(m.state_control)
 
 
@@ -156,7 +156,10 @@ def _with_exchange(servo: QuasistaticServo, ratio: int) -> MultirateServo:
     capacity = servo.tracked.found.gap.size
     frame = make_contact_frame(servo.mobile.u.shape[0], servo.fixed.u.shape[0], capacity)
     servo = servo._replace(engine=servo.engine._replace(offered=frame.w), frames=make_frames(ratio))
-    return MultirateServo(servo, np.zeros(1, np.bool_), frame, make_equilibrium(capacity), make_control())
+    return MultirateServo(
+        servo, np.zeros(1, np.bool_), frame, make_hand_state(capacity), make_contact_places(capacity),
+        make_control(),
+    )  # fmt: skip
 
 
 _EXCHANGE = _with_exchange(_SMALLEST, 1)

@@ -71,8 +71,6 @@ def _take_settings(s, f):
     settings, solver = frame.settings[f], s.engine.solver.settings[0]
     solver.tolerance, solver.sweeps = settings.tolerance, settings.sweeps
     s.held.hold.gains[0] = settings.hold
-    s.port.live[0].force_scale = settings.force_scale
-    s.port.live[0].max_force = settings.max_force
     for t in range(s.helds.shape[0]):
         for i in range(3):
             held_of(s, t).chain.model.gravity[i] = frame.gravity[f, i]

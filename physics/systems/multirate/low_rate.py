@@ -280,7 +280,6 @@ class LowRate(SlowLoop):
         settings["tolerance"] = scene.numbers.tolerance
         settings["sweeps"] = scene.numbers.sweeps_high if link is self.link else scene.numbers.sweeps_low
         settings["hold"] = scene.hold.gains[0]
-        settings["force_scale"], settings["max_force"] = scene.live
         frame.friction[f] = scene.mu
         frame.extrapolation[f] = scene.numbers.max_distance, scene.numbers.max_time
         frame.compliance[f, : 3 * near, : 3 * near] = 0.0

@@ -137,7 +137,7 @@ class Scene:
     """The physics of a scene. `members` are the low-rate bodies, in the order of their reduced models: each a
     Member.
 
-    An operator may change numbers, gravity among them, mu, hold.gains and live between two low steps; the
+    An operator may change numbers, gravity among them, mu and hold.gains between two low steps; the
     next frame brings them to the servo.
     """
 
@@ -171,8 +171,6 @@ class Scene:
     """How surfaces feel to what slides on them."""
     air: ShutAir | None = None
     """Finds the cavities between two of the members."""
-    live: NDArray[np.float64] = field(default_factory=lambda: np.full(2, np.nan))
-    """Values for the device's side, as `Port.live` has them; NaN leaves what the servo was made with."""
     falling: list[str] = field(default_factory=list)
     """Names of the bodies that nothing holds up."""
 

@@ -163,7 +163,5 @@ def default_settings(connector: Connector, numerics: Numerics) -> NDArray[np.voi
     """Values (1,) of palpo.physics.exchange.snap_frame.VALUES."""
     n, values = numerics, np.zeros(1, VALUES)
     friction = connector.friction if n.friction is None else n.friction
-    values[0] = (
-        friction, n.restitution, n.correction, n.solver, n.tolerance, n.sweeps, n.clusters, np.nan, np.nan
-    )  # fmt: skip
+    values[0] = friction, n.restitution, n.correction, n.solver, n.tolerance, n.sweeps, n.clusters
     return values

@@ -25,6 +25,7 @@ from palpo.physics.engine.grip import UPRIGHT, Grip, make_grip
 from palpo.physics.engine.servo import TickState, make_ticks
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.frames import SlowFrames, make_frames, take_frame
+from palpo.physics.exchange.hand_state import HandState, make_hand_state, write_hand
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.snap_frame import (
@@ -51,7 +52,8 @@ class SnapLink(NamedTuple):
     snap: SnapState
     frames: SlowFrames
     settings: SnapSettings  # that the frames bring
-    picture: SnapPicture
+    picture: HandState
+    more: SnapPicture
     picture_control: NDArray[np.int64]
 
 
@@ -61,7 +63,6 @@ def _take_settings(s):
     slot = take_frame(s.frames, 0, s.ticks[0])
     if slot >= 0:
         plug, motion, new = s.snap.plug.model, s.snap.plug.motion, s.settings.gains[slot]
-        live = s.grip.port.live[0]
         take_settings(s.snap, s.settings.value, slot)
         before = plug_energy(plug, motion)
         for i in range(6):
@@ -72,8 +73,6 @@ def _take_settings(s):
                 plug.inverse[i, j] = new[3, i, j]
                 plug.follow[i, j] = new[4, i, j]
         motion.work[0].target += plug_energy(plug, motion) - before
-        live.force_scale = s.settings.value[slot].force_scale
-        live.max_force = s.settings.value[slot].max_force
 
 
 @kernel
@@ -89,23 +88,17 @@ def _place(s):
 @kernel
 def _publish(s):
     """The picture of this tick, and the deepest penetration."""
-    out, snap, grip, w, first = s.picture, s.snap, s.grip, writer_slot(s.picture_control), 0
-    out.tick[w] = s.ticks[0].done
+    out, more, snap, w, first = s.picture, s.more, s.snap, writer_slot(s.picture_control), 0
+    write_hand(out, w, s.ticks[0], snap.aim, snap.plug.motion.orientation)
     for k in range(snap.prongs.size):
         x = handle_like(snap.prong, snap.prongs[k]).state.x
-        copy(x, out.coordinates[w, first : first + x.size])
+        copy(x, more.coordinates[w, first : first + x.size])
         first += x.size
-    plug = snap.plug
-    for i in range(3):
-        out.force[w, i] = plug.wrench[i]
-        out.torque[w, i] = plug.wrench[3 + i]
-    copy(plug.motion.position, out.position[w])
-    copy(plug.motion.orientation, out.orientation[w])
-    copy(grip.goal, out.target[w])
-    copy(grip.goal_q, out.target_q[w])
-    copy(snap.floor, out.floor[w])
-    copy(grip.felt, out.hand[w])
-    out.energy[w] = snap.books[0]
+    copy(snap.plug.wrench[:3], out.force[w])
+    copy(snap.plug.wrench[3:], out.torque[w])
+    copy(snap.floor, more.floor[w])
+    copy(s.grip.felt, more.hand[w])
+    more.energy[w] = snap.books[0]
     t, search, n, depth = snap.engine.contacts, snap.search, snap.engine.contacts.count[0].found, 0.0
     out.n_contacts[w] = n
     for k in range(n):
@@ -114,7 +107,7 @@ def _publish(s):
         copy(search.candidates.position[search.found.candidate[k]], out.contact_point[w, k])
         for i in range(3):
             out.contact_force[w, k, i] = -t.force[k, i]
-    grip.port.info[0].depth = depth
+    s.grip.port.info[0].depth = depth
     publish(s.picture_control)
 
 
@@ -143,7 +136,8 @@ def _make_link(
         settings=make_snap_settings(
             default_settings(model.connector, model.numerics), gains_of(state.plug.model)
         ),
-        picture=make_snap_picture(model.coordinates.size, len(state.engine.contacts.gap)),
+        picture=make_hand_state(len(state.engine.contacts.gap)),
+        more=make_snap_picture(model.coordinates.size),
         picture_control=make_control(),
     )
 

@@ -33,8 +33,8 @@ from palpo.physics.engine.servo import make_servo as make_tick_state
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.frames import SlowFrames, make_frames, take_frame
+from palpo.physics.exchange.hand_state import HandState, make_hand_state, write_hand
 from palpo.physics.exchange.port import SUCKS, TOUCHES, Port, make_port
-from palpo.physics.exchange.suction_frame import HandState, make_hand_state
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
 
@@ -62,6 +62,7 @@ class SuctionServo(NamedTuple):
     frames: SlowFrames
     engine: Engine
     cup: Condensed
+    hand: Hand
     rows: FrameRows
     state: HandState
     state_control: NDArray[np.int64]
@@ -77,7 +78,6 @@ def _take_frame(s):
         return
     frame, solver, air = s.cup.frame, s.engine.solver.settings[0], s.rows.cavities.air
     settings = frame.settings[f]
-    s.port.live[0].force_scale, s.port.live[0].max_force = settings.force_scale, settings.max_force
     solver.tolerance, solver.sweeps = settings.tolerance, settings.sweeps
     air[0], air[1], air[2] = settings.atmosphere, settings.largest, settings.rt
     s.rows.fresh[0] = True
@@ -131,21 +131,17 @@ def _tell(s):
     status = port.status[0]
     status.rows += e.cavities.count[0]
     status.felt = (TOUCHES if status.contacts > 0 else 0) | (SUCKS if sucks else 0)
-    _write_state(s, s.state, writer_slot(s.state_control))
-    publish(s.state_control)
-    _write_state(s, s.shown, writer_slot(s.shown_control))
-    publish(s.shown_control)
+    _tell_hand(s, s.state, s.state_control)
+    _tell_hand(s, s.shown, s.shown_control)
 
 
 @kernel
-def _write_state(s, out, k):
-    """Hand and handle after the tick into slot k of `out`."""
-    out.tick[k], out.calls[k] = s.ticks[0].done, s.ticks[0].calls
-    copy(s.cup.target, out.target[k])
-    copy(s.cup.target_q, out.target_q[k])
-    copy(s.cup.position, out.position[k])
-    copy(s.cup.orientation, out.orientation[k])
-    copy(s.port.force, out.force[k])
+def _tell_hand(s, out, control):
+    """Hand and handle after the tick, through that triple buffer."""
+    w = writer_slot(control)
+    write_hand(out, w, s.ticks[0], s.hand, s.cup.orientation)
+    copy(s.port.force, out.force[w])
+    publish(control)
 
 
 _SMALLEST = FrameRows(make_condensed(np.zeros(3), 1, 1), make_cavities(1), np.zeros(1, np.bool_))
@@ -174,7 +170,7 @@ def _make_side(
     built.engine.solver.settings["at_once"] = contacts
     state.target[:] = state.position[:] = position
     side = SuctionServo(
-        port, np.array([held]), make_ticks(), make_frames(ratio), built.engine, cup, rows, state,
+        port, np.array([held]), make_ticks(), make_frames(ratio), built.engine, cup, hand, rows, state,
         make_control(), make_hand_state(), make_control(),
     )  # fmt: skip
     return side, hand, built.batches[CUP]

@@ -72,4 +72,5 @@ class WallRig(Rig):
 
     def change(self, spec: WallScene) -> None:
         """Bring the wall to the values of `spec`."""
-        self.spec, self._settings.values = spec, spec.wall
+        super().change(spec)
+        self._settings.values = spec.wall
