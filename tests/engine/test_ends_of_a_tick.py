@@ -1,7 +1,10 @@
 """What a tick takes in and gives out at its ends: numbers that are none never leave it as a force."""
 
+from typing import NamedTuple
+
 import numpy as np
 
+from palpo.physics.compliance.chain import fastest
 from palpo.physics.engine.servo import _smallest, tick
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import NOT_FINITE, OK
@@ -35,3 +38,32 @@ def test_what_leads_the_slots_of_a_body_knows_nothing_of_another_body():
     led.count[0], led.force[:at] = at, off
     _solve(led)
     np.testing.assert_allclose(led.force[:at], expected, rtol=1e-12)
+
+
+class Moving(NamedTuple):
+    """Velocities of a chain's frames."""
+
+    v: np.ndarray
+    w: np.ndarray
+
+
+class Pushed(NamedTuple):
+    """What the speed of a chain's points is read from."""
+
+    now: Moving
+    change: np.ndarray
+    gave: np.ndarray
+    reach: np.ndarray
+
+
+def test_no_point_of_a_chain_is_faster_than_it_says_and_one_is_as_fast():
+    """|v + w x r| over all r as long as the reach, before a step and after it."""
+    rng, n = np.random.default_rng(4), 6
+    for seldom in (0.0, 1.0):
+        now = Moving(rng.standard_normal((n, 3)), seldom * rng.standard_normal((n, 3)))
+        reach = rng.uniform(0.0, 1.0, n)
+        chain = Pushed(now, rng.standard_normal((n, 6)), rng.standard_normal((n, 6)), reach)
+        for pushed in (False, True):
+            twist = np.hstack(now) + pushed * (chain.change + chain.gave)
+            v, w = (np.linalg.norm(part, axis=1) for part in (twist[:, :3], twist[:, 3:]))
+            np.testing.assert_allclose(fastest(chain, pushed), (v + reach * w).max(), rtol=1e-14)

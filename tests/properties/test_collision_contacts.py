@@ -17,7 +17,7 @@ from palpo.physics.collision.proximity_contacts import (
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
-from palpo.physics.systems.multirate.candidates import SOME_DAY, by_turns, expected_arrival
+from palpo.physics.systems.multirate.candidates import SOME_DAY, by_turns, expected_arrival, points_by
 from palpo.physics.systems.snap.connectors.winding import winding_numbers
 from tests.properties.contact_cases import (
     NO_EDGES,
@@ -344,6 +344,22 @@ def test_a_point_is_expected_where_its_own_motion_and_gravity_bring_it():
         np.testing.assert_allclose(speed * time + 0.5 * 9.81 * 0.8 * time**2, gaps, atol=1e-15)
     away = expected_arrival(topology, pairs, x, np.tile(normal, (len(x), 1)), gaps, 0.0 * gravity, earliest)
     np.testing.assert_allclose(away, SOME_DAY + earliest)
+
+
+def test_points_that_may_touch_come_by_rank_and_those_that_only_tell_the_side_long_after():
+    topology, _, _ = moving_scene(np.random.default_rng(3))
+    topology = topology._replace(body_role=np.full_like(topology.body_role, LOW))
+    pairs = everything(topology)
+    chosen = np.flatnonzero(np.array(pairs.kind) == EDGE_EDGE)[::1500]
+    pairs, rank = Pairs(*(np.array(column)[chosen] for column in pairs)), np.linspace(0.9, 0.1, chosen.size)
+    edges = np.concatenate([pairs.first, pairs.second])
+    touch = set(topology.edges[edges].ravel().tolist())
+    beside = set(topology.edge_opposite[edges].ravel().tolist()) - {-1} - touch
+    points = points_by(topology, pairs, rank).tolist()
+    assert beside and len(points) == len(set(points))
+    assert set(points[: len(touch)]) == touch and set(points[len(touch) :]) == beside
+    assert set(points_by(topology, pairs, rank, SOME_DAY).tolist()) == touch
+    assert set(points[:4]) == set(topology.edges[[pairs.first[-1], pairs.second[-1]]].ravel().tolist())
 
 
 def test_points_by_turns_keep_their_order_and_nobody_waits_for_more_than_the_turns_before():

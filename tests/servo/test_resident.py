@@ -42,6 +42,12 @@ def test_a_lap_through_the_force_log_meets_no_new_page() -> None:
     assert faults() - before < pages // 10
 
 
+def test_forces_for_which_a_log_has_no_room_are_counted() -> None:
+    log, force = make_force_log(4, 2), np.ones(3)
+    fill_log(Handle(log), 5, 3, force)
+    assert log.dropped[0] == 3 * (5 - 2) and log.used.tolist() == [2, 2, 2, 0]
+
+
 def test_it_is_zero_and_of_the_type_asked_for() -> None:
     out = resident((3, 5), np.int32)
     assert out.dtype == np.int32 and out.shape == (3, 5) and not out.any()

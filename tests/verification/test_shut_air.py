@@ -5,9 +5,12 @@ import pytest
 
 from palpo.app.runtime.pacing import rungs_of
 from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FREE
-from palpo.physics.exchange.buffer import reader_slot, writer_slot
+from palpo.physics.engine.cavities import make_cavities
+from palpo.physics.exchange.buffer import make_control, reader_slot, writer_slot
+from palpo.physics.exchange.constraint_frame import Capacity, make_frame
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.labels import thresholds
+from palpo.physics.systems.multirate.cavity_frames import make_frame_cavities, take_cavities
 from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.shut_air import ShutAir
@@ -145,6 +148,22 @@ def test_air_that_the_servo_let_out_stays_out():
     air.write(frame, f)
     assert frame.head["n_cavities"][f] == 1
     assert frame.cavity_identity[f, 0] == air.identity[0]
+
+
+def test_a_cavity_that_the_servo_does_not_know_has_the_air_of_the_frame_at_the_atmosphere():
+    """One that it knows keeps the servo's, but for the share that the frame tells."""
+    capacity = Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1)
+    frame, cavities = make_frame(capacity), make_cavities(4, (1e5, 2e5, 2.5e3))
+    servo = make_frame_cavities(frame, make_control(), cavities, 0, 0, (slice(0, 1), slice(1, 2)))
+    cavities.count[0], cavities.identity[:2] = 2, [7, 8]
+    cavities.amount[:2], cavities.pressure[:2] = [3e-6, 5e-6], [0.6e5, 0.7e5]
+    frame.head["n_cavities"][1] = 3
+    frame.cavity_identity[1, :3] = [9, 8, 10]
+    frame.cavity_amount[1, :3], frame.cavity_share[1, :3] = [1e-6, 2e-6, 4e-6], [1.0, 0.5, 1.0]
+    take_cavities(servo, 1)
+    assert cavities.count[0] == 3 and cavities.identity[:3].tolist() == [9, 8, 10]
+    assert cavities.amount[:3].tolist() == [1e-6, 0.5 * 5e-6, 4e-6]
+    assert cavities.pressure[:3].tolist() == [1e5, 0.7e5, 1e5]
 
 
 def test_a_new_cavity_takes_no_field_of_another():
