@@ -37,9 +37,9 @@ from palpo.physics.numerics.kernel_parts import KernelDispatcher
 from palpo.physics.numerics.kernels import layout
 
 SHORT = 0.4
-"""Seconds of a scene that is run in short."""
+"""Least seconds of a scene that is run in short."""
 EACH = 2
-"""Slow steps between two live changes, or two looks."""
+"""Slow steps between two looks."""
 IN_THREADS = ("wire", "hapco-soft", "snap", "suction-toy")
 """A scene of each system that is also repeated, and run in threads."""
 
@@ -85,17 +85,21 @@ def call_ahead(system: str) -> None:
 def call_in_scene(scene: str, folder: Path, called: Called, whole: bool) -> None:
     """Run a scene, look at it, change what can be changed, record it, keep its state and go back.
 
-    whole: along its own way, and repeated; else in SHORT, as quickly as that is.
+    whole: along its own way, and repeated; else in SHORT, as quickly as that is, or as long as changes take.
     """
-    recording = folder / f"{scene}.h5"
+    recording, spec = folder / f"{scene}.h5", load_scene(scene)
+    seconds = max(SHORT, (len(rounds(spec)) + 2) / spec.rates.low_hz)
     options = Options(
-        scene, () if whole else hurried(scene, SHORT), device="mock", baseline=False, lock_step=True
+        scene, () if whole else hurried(scene, seconds), device="mock", baseline=False, lock_step=True
     )
     called.what = f"{scene}, prepared"
     session = Session(replace(options, record=recording))
     session.prepare()
     called.what = f"{scene}, run"
-    session.run(Onlooker(session).look)
+    onlooker = Onlooker(session)
+    session.run(onlooker.look)
+    if onlooker.changes:
+        raise RuntimeError(f"{scene}: the run is too short for {onlooker.changes}")
     if whole or scene in IN_THREADS:
         called.what = f"{scene}, repeated"
         replay(recording)
@@ -108,7 +112,10 @@ def call_in_scene(scene: str, folder: Path, called: Called, whole: bool) -> None
 
 
 class Onlooker:
-    """Who looks at a run as the window does, and changes one live key after the other."""
+    """Who looks at a run as the window does, and changes all live keys in each slow step.
+
+    changes: that are still to be made.
+    """
 
     def __init__(self, session: Session) -> None:
         self._session, self._readings, geometry = session, Readings(session), session.visual.geometry
@@ -116,11 +123,11 @@ class Onlooker:
         self._geometry, self._nearness = geometry, None if held is None else Nearness(geometry, held)
         rest = SceneState(session.visual.vertices.copy())
         camera_of(geometry, [rest], session.spec.view, 1.5, swept(session.spec, geometry))
-        self._changes = [change for live in live_keys(session.spec) for change in _there_and_back(live)]
+        self.changes = rounds(session.spec)
         self._looks = 0
 
     def look(self, state: SceneState, _fresh: bool) -> None:
-        """A picture, and every EACH a change."""
+        """A picture, changes, and every EACH what the panel reads."""
         self._looks += 1
         self._session.visual.strain = self._looks % 2 == 0
         near_points(self._geometry, state)
@@ -129,8 +136,14 @@ class Onlooker:
         if self._looks % EACH == 0:
             self._readings.look()
             self._readings.groups(state)
-            if self._changes:
-                self._session.change(*self._changes.pop(0))
+        for change in self.changes.pop(0) if self.changes else ():
+            self._session.change(*change)
+
+
+def rounds(spec: Any) -> list[list[tuple[str, object]]]:
+    """Changes of all live keys of a scene, each to its next value, until all are as they were."""
+    ways = [_there_and_back(live) for live in live_keys(spec)]
+    return [[way[k] for way in ways if k < len(way)] for k in range(max(map(len, ways)))]
 
 
 def _there_and_back(live: Live) -> list[tuple[str, object]]:
