@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from palpo.physics.mesh.distinct import distinct_rows
+
 Frame = NDArray[np.uint8]
 
 LAST = 1.5
@@ -23,8 +25,8 @@ def in_few_colours(frames: Sequence[Frame], colours: int) -> list[Image.Image]:
     """Frames (h, w, 3) in one palette, without dithering, so that what stands still is the same in each."""
     few = np.stack(frames[:: max(1, len(frames) // SAMPLED)]).reshape(-1, 3)
     # by the root of how often they are met, so that a thin arrow keeps its colour before a wide sky
-    met, often = np.unique(few, axis=0, return_counts=True)
-    weighed = np.repeat(met, np.ceil(np.sqrt(often)).astype(int), axis=0)
+    met = distinct_rows(few)
+    weighed = np.repeat(met.rows, np.ceil(np.sqrt(met.times)).astype(int), axis=0)
     palette = Image.fromarray(weighed[None]).quantize(colours, Image.Quantize.MEDIANCUT)
     return [Image.fromarray(f).quantize(palette=palette, dither=Image.Dither.NONE) for f in frames]
 
