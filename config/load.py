@@ -1,9 +1,9 @@
 """Scenes from TOML: read, overridden, validated; every refusal is one sentence."""
 
-import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Union
@@ -11,17 +11,13 @@ from typing import Any, Union
 from pydantic import TypeAdapter, ValidationError
 
 from palpo.config.earlier import as_today, key_today, left_out
-from palpo.config.schema.base import choose
-from palpo.config.schema.scene import Key, Origin
+from palpo.config.schema.scene import Origin
 from palpo.config.systems import all_systems, foreign_key, system_told
 from palpo.config.toml import write_toml
+from palpo.config.words import ConfigError, Key, choose, one_line, sentence, shown_value
 
 CARDS = Path(__file__).parent / "scenes" / "cards"
 """Where each shipped scene has its small picture, NAME.png."""
-
-
-class ConfigError(ValueError):
-    """A scene that cannot be used, told in one sentence: file, key, value and what would be right."""
 
 
 def list_scenes() -> dict[str, str]:
@@ -80,14 +76,16 @@ def _validated(data: dict[str, Any], origin: Origin) -> Any:
     path = origin.path
     system = system_told(data)
     if system not in list(all_systems()):
-        raise ConfigError(f"{path.name}: system = {_toml(system)}: {choose(system, all_systems())}")
+        raise ConfigError(f"{path.name}: system = {one_line(system)}: {choose(system, all_systems())}")
     if foreign := foreign_key(data, system):
         key, said = foreign
-        raise ConfigError(f"{path.name}: {key}{_shown(data[key])}: {said}")
+        raise ConfigError(f"{path.name}: {key}{shown_value(data[key])}: {said}")
     try:
-        scene = all_systems()[system].model_validate(data, context={"folder": str(path.parent)})
+        scene = all_systems()[system].model_validate(
+            data, context={"folder": str(path.parent), "system": system}
+        )
     except ValidationError as error:
-        raise ConfigError(f"{path.name}: {_sentence(error, data)}") from None
+        raise ConfigError(f"{path.name}: {sentence(error, data, partial(_as_written, data))}") from None
     scene._origin = origin
     return scene
 
@@ -205,59 +203,7 @@ def _find(name: str) -> Path:
     raise ConfigError(f"{name} {said}; give a TOML file or a shipped scene: {choose(name, shipped)}")
 
 
-_WORDS = {
-    "int_type": "is not a whole number; write one without quotes or decimal point",
-    "bool_type": "is not true or false; write one of them, without quotes",
-    "string_type": 'is not text; write it in quotes "..."',
-    "tuple_type": "is not a list; write it in brackets [...]",
-    "too_short": "has too few items; give at least {least}",
-    "too_long": "has too many items; give at most {most}",
-    "greater_than": "is too small; it must be above {gt:g}",
-    "greater_than_equal": "is too small; it must be at least {ge:g}",
-    "less_than": "is too large; it must be below {lt:g}",
-    "less_than_equal": "is too large; it must be at most {le:g}",
-    "string_pattern_mismatch": "is not a name; start with a letter, go on with letters, digits, _ or -",
-    "string_too_short": "is empty; write some text",
-}
-
-
-def _sentence(error: ValidationError, data: dict[str, Any]) -> str:
-    """The first of the errors, an unknown key before all others, as one sentence."""
-    found = error.errors(include_url=False)
-    first = min(found, key=lambda one: "unknown key" not in one["msg"])
-    context = first.get("ctx", {})
-    kind, location = first["type"], (*first["loc"], *context.get("path", ()))
-    if kind == "missing":  # of a list; missing keys are refused in words by the specification
-        location = location[:-1]
-    path, value = _locate(_as_written(location, data), data)
-    if kind == "refused":
-        said = context["sentence"]
-    elif kind == "missing":
-        said = f"has too few items; give at least {len(value) + 1}"
-    elif kind == "value_error":
-        said = str(context["error"])
-    elif kind == "literal_error":
-        known = re.findall(r"'([^']*)'", context["expected"])
-        said = choose(value, known) if known else f"choose {context['expected']}"
-    elif kind in _WORDS:
-        said = _WORDS[kind].format(least=context.get("min_length"), most=context.get("max_length"), **context)
-    else:
-        said = first["msg"]
-    shown = _shown(value)
-    joint = " " if re.match(r"is |has |does |starts |equals ", said) else ": "
-    return f"{path or 'the scene'}{shown}{joint}{said}"
-
-
-_ABSENT = object()
-
-
-def _shown(value: Any) -> str:
-    """What stands behind a key in a refusal; nothing where it is a table or a list of tables."""
-    tables = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, dict) for v in value))
-    return "" if value is _ABSENT or tables else f" = {_toml(value)}"
-
-
-def _as_written(location: tuple[Key, ...], data: dict[str, Any]) -> tuple[Key, ...]:
+def _as_written(data: dict[str, Any], location: tuple[Key, ...]) -> tuple[Key, ...]:
     """A place in the scene as its file has it, where the first of a list of tools stands for the tool."""
     if _first_of_tools(data) is None:
         return location
@@ -269,28 +215,3 @@ def _as_written(location: tuple[Key, ...], data: dict[str, Any]) -> tuple[Key, .
         case (("device" | "workspace") as key, *_) if key not in data:
             return ("tools", 0, *location)
     return location
-
-
-def _locate(location: tuple[Key, ...], data: Any) -> tuple[str, Any]:
-    """The key path as a user writes it, and the value that stands there."""
-    path = ""
-    for part in location:
-        if isinstance(data, list):
-            index = part if isinstance(part, int) else [item.get("name") for item in data].index(part)
-            data = data[index] if index < len(data) else _ABSENT
-            name = data.get("name") if isinstance(data, dict) else None
-            path += f".{name}" if re.fullmatch(r"[\w-]+", str(name or "")) else f"[{index}]"
-            continue
-        if isinstance(data, dict):
-            if part == data.get("kind") and part not in data:
-                continue  # a union's tag, which is no key
-            data = data.get(str(part), _ABSENT)
-        path += f".{part}"
-    return path.lstrip("."), data
-
-
-def _toml(value: Any) -> str:
-    """A value on one line, nearly as TOML writes it, shortened."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    text = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}.get(text, text)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -10,11 +10,12 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from palpo.config.load import list_scenes
-from palpo.config.schema.base import kind_of
-from palpo.config.schema.material import MaterialSpec, library
+from palpo.config.schema.base import Among, Default, Only, is_tagged, kind_of, mark_of
+from palpo.config.schema.material import Elastic, library
 from palpo.config.schema.scene import SceneSpec
-from palpo.config.schema.units import UNITS, Quantity, in_words
+from palpo.config.schema.units import UNITS, Quantity
 from palpo.config.systems import SYSTEMS
+from palpo.config.words import in_words
 
 PREFACE = """\
 # Scenes
@@ -39,8 +40,13 @@ Items of lists go by their number from 0, bodies by their name too: `friction.pa
 What computes a scene follows from what stands in it: two bodies of `kind = "quasistatic"` make a
 HapCo scene, a body of `kind = "cup"` makes a suction scene, `[connector]` a snap scene; all else is
 a multi-rate scene. The key `system`, `multirate`, `hapco`, `snap` or `suction`, may say so too; a
-key of another system is refused, with what made the scene one of its own. They share many keys;
-keys of one system only come last. Packages can bring further systems (CONTRIBUTING.md).
+key of another system is refused, with what made the scene one of its own. A part of a scene, such
+as a body, `tool` or `contact`, is the same in all of them: where only some have a key, they are
+named before its meaning, and where a default is another one in some, that stands behind it.
+Packages can bring further systems (CONTRIBUTING.md).
+
+The same words make a scene in Python: a part is a class of `palpo`, named in its heading here, and
+its keys are arguments of that name ([Palpo from Python](tutorial.md)).
 
 A snap scene has no list of bodies: plug, socket, push and hold are made for each other, by one
 generator or from one set of files, and one reduced model holds them all; `[connector]` names them as
@@ -94,7 +100,7 @@ def _collect(
     for key, field in model.model_fields.items():
         many = ".*" if get_origin(field.annotation) is tuple else ""
         for inner in _models(field.annotation):
-            if _is_tagged(model):
+            if is_tagged(model):
                 users.setdefault(inner, []).append(kind_of(model))
             _collect(f"{path}.{key}{many}".lstrip("."), inner, paths, users)
 
@@ -102,32 +108,35 @@ def _collect(
 def _section(path: str, model: type[BaseModel], users: list[str], system: str) -> str:
     heading = "## The file"
     if path:
-        kind = f', kind "{kind_of(model)}"' if _is_tagged(model) else ""
+        kind = f', kind "{kind_of(model)}"' if is_tagged(model) else ""
         heading = f"## `{path}`{kind}" + (f" ({', '.join(users)})" if kind and users else "")
     if system:
         heading += f" ({system})"
+    named = f" In Python `palpo.{model.__name__}`." if path else ""
     lines = [
         heading,
         "",
-        cleandoc(model.__doc__ or ""),
+        cleandoc(model.__doc__ or "") + named,
         "",
         "| key | value | default | meaning |",
         "|---|---|---|---|",
     ]
-    tag = "kind" if _is_tagged(model) else None
+    tag = "kind" if is_tagged(model) else None
     lines += [_row(key, field) for key, field in model.model_fields.items() if key != tag]
     return "\n".join([*lines, ""])
 
 
-def _is_tagged(model: type[BaseModel]) -> bool:
-    """Whether a specification is one of several kinds."""
-    field = model.model_fields.get("kind")
-    return field is not None and field.is_required()
-
-
 def _row(key: str, field: FieldInfo) -> str:
     annotation = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
-    return f"| `{key}` | {_value(annotation)}{_bounds(field)} | {_default(field)} | {field.description} |"
+    only, among = mark_of(field, Only), mark_of(field, Among)
+    where = f"({in_words(list(only.systems), 'and')}) " if only else ""
+    choices = (f" In {system}: {_quoted(names)}." for system, names in (among.names if among else {}).items())
+    meaning = f"{where}{field.description}{''.join(choices)}"
+    return f"| `{key}` | {_value(annotation)}{_bounds(field)} | {_default(field)} | {meaning} |"
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return ", ".join(f'`"{name}"`' for name in names)
 
 
 def _value(annotation: Any) -> str:
@@ -146,7 +155,7 @@ def _value(annotation: Any) -> str:
     if len(models) > 1:
         return "table with kind " + in_words([f'`"{kind_of(model)}"`' for model in models])
     if models:
-        return "name or table" if models == [MaterialSpec] else "table"
+        return "name or table" if models == [Elastic] else "table"
     given = [arg for arg in args if arg is not type(None)]
     if given:
         return _value(given[0])
@@ -196,7 +205,11 @@ def _default(field: FieldInfo) -> str:
         return "none"
     if isinstance(field.default, BaseModel):
         return "as below"
-    return f"`{_toml(field.default)}`"
+    mark = mark_of(field, Default)
+    others = (mark.values if mark else {}).items()
+    return "; ".join(
+        [f"`{_toml(field.default)}`", *(f"{system} `{_toml(value)}`" for system, value in others)]
+    )
 
 
 def _toml(value: Any) -> str:
@@ -210,7 +223,7 @@ def _toml(value: Any) -> str:
 
 
 def _materials() -> str:
-    keys = [key for key in MaterialSpec.model_fields if key != "name"]
+    keys = [key for key in Elastic.model_fields if key != "name"]
     rows = [
         f"| `{name}` | " + " | ".join(str(one.get(key, "")) for key in keys) + " |"
         for name, one in library().items()

@@ -10,7 +10,7 @@ from palpo.config.schema.hapco import HapcoScene
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.config.schema.snap import SnapScene
 from palpo.config.schema.suction import SuctionScene
-from palpo.config.schema.units import in_words
+from palpo.config.words import in_words
 
 SYSTEMS: Mapping[str, type[BaseScene]] = {
     "multirate": SceneSpec,

@@ -8,7 +8,12 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """A value as TOML knows it: arrays and tuples become lists, paths texts; TypeError for anything else."""
+    """A value as TOML knows it: arrays and tuples become lists, paths texts, parts of a scene tables.
+
+    TypeError for anything else.
+    """
+    if hasattr(value, "tables"):
+        return value.tables()
     if hasattr(value, "tolist"):  # arrays and numbers of NumPy, which is not imported here
         value = value.tolist()
     if isinstance(value, dict):

@@ -16,8 +16,8 @@ from palpo.app.library.model import Model
 from palpo.app.library.scene import Scene
 from palpo.app.library.state import State
 from palpo.config.load import load_scene
+from palpo.config.schema.body import Rigid
 from palpo.config.schema.gas import PassiveGas
-from palpo.config.schema.partner import RigidPartner
 from palpo.config.schema.suction import SuctionScene
 
 Floats = NDArray[np.float64]
@@ -125,7 +125,7 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
                 f"{scene}: this environment needs a suction scene with one cup that a hand drives, passive "
                 "gas, and a rigid partner of a given mass"
             )
-        assert isinstance(spec, SuctionScene) and isinstance(spec.partner, RigidPartner)
+        assert isinstance(spec, SuctionScene) and isinstance(spec.partner, Rigid)
         self._body, self._ticks = spec.partner.name, round(PERIOD / self.scene.dt)
         self._models: dict[int, Model] = {}
         self._state: State | None = None
@@ -141,7 +141,7 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         """A variant, built when it is first wanted; drawn by its number, the same for every seed."""
         if variant not in self._models:
             e, spec = self.errors, self.scene.spec
-            assert isinstance(spec, SuctionScene) and isinstance(spec.partner, RigidPartner)
+            assert isinstance(spec, SuctionScene) and isinstance(spec.partner, Rigid)
             assert isinstance(spec.gas, PassiveGas) and spec.partner.mass is not None
             mass, leak, friction = 1.0 + np.array([e.mass, e.leak, e.friction]) * np.random.default_rng(
                 variant
@@ -246,6 +246,6 @@ def _usable(spec: Any) -> bool:
         and len(spec.cups) == 1
         and spec.tool is not None
         and isinstance(spec.gas, PassiveGas)
-        and isinstance(spec.partner, RigidPartner)
+        and isinstance(spec.partner, Rigid)
         and spec.partner.mass is not None
     )

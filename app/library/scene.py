@@ -8,17 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from palpo.app.library.refusals import refusing
-from palpo.config.load import (
-    ConfigError,
-    list_scenes,
-    load_scene,
-    parse_scene,
-    put_value,
-    scene_of,
-    scene_tables,
-)
+from palpo.config.load import list_scenes, load_scene, parse_scene, put_value, scene_of, scene_tables
 from palpo.config.schema.scene import BaseScene
 from palpo.config.toml import plain, write_toml
+from palpo.config.words import ConfigError
 
 if TYPE_CHECKING:
     from palpo.app.library.model import Model

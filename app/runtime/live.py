@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from palpo.app.systems.system import system_of
-from palpo.config.load import ConfigError, parse_scene, said_today
+from palpo.config.load import parse_scene, said_today
 from palpo.config.schema.scene import BaseScene
-from palpo.config.schema.tool import GripSpec
+from palpo.config.schema.tool import HoldSpec
+from palpo.config.words import ConfigError
 from palpo.haptics.device_spec import DEVICES
 
 SLEW = 0.1
@@ -45,7 +46,7 @@ def live_keys(spec: BaseScene) -> list[Live]:
     return system_of(spec).live_keys(spec)
 
 
-def hold_keys(key: str, hold: GripSpec) -> list[Live]:
+def hold_keys(key: str, hold: HoldSpec) -> list[Live]:
     """Springs and dampers of a coupling; a pose that is imposed has none."""
     if hold.mode != "coupling":
         return []

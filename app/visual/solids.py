@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.config.schema.body import PlaneBody
+from palpo.config.schema.body import Plane
+from palpo.config.schema.geometry import RigidGeometry
 from palpo.physics.exchange.snapshot import plane_corners
 from palpo.physics.numerics.math3 import quat_to_matrix
 
@@ -38,7 +39,18 @@ def capsule_surface(radius: float, length: float) -> tuple[Floats, Indices]:
     return vertices, np.vstack(triangles).astype(np.int32)
 
 
-def plate(body: PlaneBody, solid: Floats) -> Floats:
+def round_surface(g: RigidGeometry, scale: float = 1.0) -> tuple[Floats, Indices] | None:
+    """What is shown of a ball or a capsule at a scale, in its own frame; None of another shape."""
+    match g.kind:
+        case "sphere":
+            return capsule_surface(g.radius * scale, 0.0)
+        case "capsule":
+            return capsule_surface(g.radius * scale, g.length * scale)
+        case _:
+            return None
+
+
+def plate(body: Plane, solid: Floats) -> Floats:
     """Corners (4, 3) [m] of a plane around points (n, 3), so wide that it fades before it ends."""
     lower, upper = solid.min(axis=0), solid.max(axis=0)
     normal = np.array(body.normal, float) / np.linalg.norm(body.normal)

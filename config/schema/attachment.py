@@ -31,19 +31,19 @@ class _Pair(Spec):
 class PointAttachment(_Pair):
     """Two points stay together; both bodies turn freely (3 rows)."""
 
-    kind: Literal["point"]
+    kind: Literal["point"] = "point"
 
 
 class WeldAttachment(_Pair):
     """Two points stay together and keep their relative orientation (6 rows)."""
 
-    kind: Literal["weld"]
+    kind: Literal["weld"] = "weld"
 
 
 class SlideAttachment(_Pair):
     """Point a stays on the line through point b (2 rows)."""
 
-    kind: Literal["slide"]
+    kind: Literal["slide"] = "slide"
     direction: Direction = Field(
         description="Direction of the line at rest; it turns with body b if that can turn."
     )
@@ -60,7 +60,7 @@ class Oscillation(Spec):
 class FrameAttachment(Spec):
     """A point follows a frame that moves on a path or oscillates; without either it stays where it was."""
 
-    kind: Literal["frame"]
+    kind: Literal["frame"] = "frame"
     a: BodyPoint = Field(description="The point that follows.")
     orientation: Flag = Field(
         False, description="Whether the frame also holds the orientation (6 rows instead of 3)."

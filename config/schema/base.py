@@ -1,30 +1,74 @@
 """What every specification shares: frozen, closed to unknown keys, and errors that know their key."""
 
-import difflib
-from collections.abc import Iterable
-from typing import Annotated, Any, ClassVar, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from palpo.config.schema.units import in_words
+from palpo.config.toml import plain
+from palpo.config.words import ConfigError, choose, in_words, sentence
 
 Count = Annotated[int, Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
 
 
-def refuse(sentence: str, *path: str | int) -> PydanticCustomError:
+def refuse(said: str, *path: str | int) -> PydanticCustomError:
     """An error about the key at `path` below the model that raises it."""
-    return PydanticCustomError("refused", "{sentence}", {"sentence": sentence, "path": path})
+    return PydanticCustomError("refused", "{sentence}", {"sentence": said, "path": path})
 
 
-def choose(word: Any, known: Iterable[str]) -> str:
-    """What would be right instead of `word`: the nearest known name, or all of them."""
-    names = list(known)
-    near = difflib.get_close_matches(str(word), names, n=1, cutoff=0.6)
-    if near:
-        return f'did you mean "{near[0]}"?'
-    return "choose " + in_words([f'"{name}"' for name in names]) if names else "there are none"
+class Only:
+    """Annotation of a key that scenes of some systems alone have."""
+
+    def __init__(self, *systems: str) -> None:
+        self.systems = systems
+
+
+class Default:
+    """Annotation of a key that scenes of some systems, where they leave it out, have another value of."""
+
+    def __init__(self, **values: Any) -> None:
+        self.values = values
+
+
+class Among:
+    """Annotation of a choice by name, of which scenes of some systems have a part: names by system."""
+
+    def __init__(self, **names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        def check(value: Any, info: Any) -> Any:
+            known = self.names.get(system_of(info.context), get_args(source))
+            if value not in list(known):
+                raise refuse(choose(value, known))
+            return value
+
+        return core_schema.with_info_before_validator_function(check, handler(source))
+
+
+Mark = TypeVar("Mark", Only, Default, Among)
+
+
+def mark_of(field: FieldInfo, kind: type[Mark]) -> Mark | None:
+    """What a field is marked with of this kind."""
+    return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
+
+
+def system_of(context: Mapping[str, Any] | None) -> str:
+    """The system of the scene that is checked; empty where a part is checked by itself."""
+    return str((context or {}).get("system", ""))
 
 
 class Spec(BaseModel):
@@ -35,20 +79,71 @@ class Spec(BaseModel):
     misplaced: ClassVar[dict[str, str]] = {}
     """Keys that belong elsewhere, and what to do instead."""
 
+    def __init__(self, /, **keys: Any) -> None:
+        try:
+            super().__init__(**plain(keys))
+        except TypeError as error:
+            raise ConfigError(f"{type(self).__name__}: {error}") from None
+        except ValidationError as error:
+            raise ConfigError(f"{type(self).__name__}: {sentence(error, plain(keys), whole='it')}") from None
+
+    # Tables within a scene are validated without calling this, as those of other models are.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
+    def tables(self) -> dict[str, Any]:
+        """What was said of this part, as a file has it: plain values; what was left out stays out."""
+        tagged = {"kind": kind_of(type(self))} if is_tagged(type(self)) else {}
+        said = {key: getattr(self, key) for key in type(self).model_fields if key in self.model_fields_set}
+        return tagged | {key: plain(value) for key, value in said.items() if value is not None}
+
     @model_validator(mode="before")
     @classmethod
-    def _keys(cls, data: Any) -> Any:
+    def _keys(cls, data: Any, info: ValidationInfo) -> Any:
+        system = system_of(info.context)
+        fields = cls._fields_in(system)
         if isinstance(data, cls):
             return data
         if not isinstance(data, dict):
-            raise refuse("a table is needed here, with the keys " + in_words(list(cls.model_fields), "and"))
+            raise refuse("a table is needed here, with the keys " + in_words(list(fields), "and"))
         for key in data:
-            if key not in cls.model_fields:
-                raise refuse(f"unknown key; {cls.misplaced.get(key) or choose(key, cls.model_fields)}", key)
-        for key, field in cls.model_fields.items():
+            if key not in fields:
+                raise refuse(f"unknown key; {cls.misplaced.get(key) or choose(key, fields)}", key)
+        for key, field in fields.items():
             if field.is_required() and key not in data:
                 raise refuse(f"the key is missing ({(field.description or 'its kind').rstrip('.')})", key)
-        return data
+        return cls._defaults_in(system) | data
+
+    @classmethod
+    def _fields_in(cls, system: str) -> dict[str, FieldInfo]:
+        """The keys that this part has in scenes of a system; all where that is not known."""
+        only = {key: mark_of(field, Only) for key, field in cls.model_fields.items()}
+        return {
+            key: field
+            for key, field in cls.model_fields.items()
+            if not system or (mark := only[key]) is None or system in mark.systems
+        }
+
+    @classmethod
+    def _defaults_in(cls, system: str) -> dict[str, Any]:
+        """What keys are in scenes of a system where that differs from their default."""
+        found: dict[str, Any] = {}
+        for key, field in cls.model_fields.items():
+            mark = mark_of(field, Default)
+            if mark is not None and system in mark.values:
+                found[key] = mark.values[system]
+            elif isinstance(field.default, Spec) and field.default._defaults_in(system):
+                found[key] = {}
+        return found
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = handler(schema)
+        if is_tagged(cls):
+            table = handler.resolve_ref_schema(made)
+            table["required"] = ["kind", *table.get("required", [])]
+        return made
 
 
 class Kinds:
@@ -78,6 +173,13 @@ class Kinds:
             return data
 
         return core_schema.no_info_before_validator_function(check, handler(source))
+
+
+def is_tagged(model: type[BaseModel]) -> bool:
+    """Whether a specification is one of several kinds."""
+    field = model.model_fields.get("kind")
+    names = () if field is None or get_origin(field.annotation) is not Literal else get_args(field.annotation)
+    return len(names) == 1
 
 
 def kind_of(model: type[BaseModel]) -> str:

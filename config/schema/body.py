@@ -1,24 +1,25 @@
-"""The kinds of body: soft tetrahedra, beam chain, rigid and quasi-static body, static plane, static mesh."""
+"""The kinds of body, each with the keys that it has in scenes of any system."""
 
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from palpo.config.schema.base import Count, Kinds, Spec, at_most_one, exactly_one, refuse
+from palpo.config.schema.base import Count, Only, Spec, at_most_one, exactly_one, refuse
+from palpo.config.schema.gas import SealSpec
 from palpo.config.schema.geometry import (
     BeamGeometry,
-    BlockGeometry,
-    BodyFileSpec,
+    Block,
+    BodyFile,
     CupModel,
     Placement,
+    PositiveLength,
     RevolvedCup,
     RigidGeometry,
+    SoftGeometry,
     SolidGeometry,
-    StaticGeometry,
-    TetGeometry,
     VolumeFile,
 )
-from palpo.config.schema.material import MaterialSpec
+from palpo.config.schema.material import Elastic
 from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
 
@@ -27,6 +28,8 @@ Shade = Annotated[Number, Field(ge=0, le=1)]
 Colour = tuple[Shade, Shade, Shade]
 NodeIndex = Annotated[Count, Field(ge=0)]
 BeamEnd = Literal["first", "last"]
+Roughness = Annotated[Length, Field(ge=0)]
+ROUGHNESS = "Mean depth of the surface's valleys, where air stays when two surfaces are pressed together."
 
 
 def _low_high(corners: tuple[Position, Position]) -> tuple[Position, Position]:
@@ -59,37 +62,103 @@ class Region(Spec):
         return self
 
 
+def refuse_ends(regions: tuple[Region, ...], *path: str | int) -> None:
+    """Refuse ends among the regions of a body that is no beam; `path` is the regions' key."""
+    for i, region in enumerate(regions):
+        if region.end is not None:
+            raise refuse("only a beam has ends; choose box, sphere or nodes", *path, i, "end")
+
+
+class WallRegionSpec(Spec):
+    """A part of the surface that is rougher or smoother than elsewhere, or through which air goes.
+
+    Chosen by one of box and sphere, in the scene as it begins; where regions overlap the last one counts.
+    """
+
+    box: Corners | None = Field(None, description="Two opposite corners.")
+    sphere: SphereRegion | None = Field(None, description="Centre and radius.")
+    seal: SealSpec | None = Field(
+        None, description="Roughness there, with the cup's; without it, `gas.seal`."
+    )
+    permeability: Number | None = Field(
+        None,
+        gt=0,
+        description="Of its pores, in m2, by Darcy's law; without it, it is tight.",
+    )
+    thickness: PositiveLength | None = Field(
+        None, description="How far the air goes through the pores until it is outside."
+    )
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "WallRegionSpec":
+        exactly_one(self, "box", "sphere")
+        if self.seal is None and self.permeability is None:
+            raise refuse("the key is missing (or permeability: one of them makes the region differ)", "seal")
+        if (self.permeability is None) != (self.thickness is None):
+            missing = "permeability" if self.permeability is None else "thickness"
+            raise refuse("the key is missing: air goes through the pores by both of them", missing)
+        return self
+
+
 class _Body(Spec):
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
+    placement: Placement = Field(Placement(), description="Where it stands.")
     colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
 
 
-HEXAHEDRAL = (BlockGeometry, CupModel, RevolvedCup, VolumeFile)
+class _CupsStand(_Body):
+    """What cups can be set on."""
+
+    roughness: Annotated[Roughness, Only("suction")] = Field(5e-6, description=ROUGHNESS)
+    regions: Annotated[tuple[WallRegionSpec, ...], Only("suction")] = Field(
+        (),
+        description="Parts of its surface that are rough or porous, where what gets by is computed.",
+    )
+
+
+class _Slow(_Body):
+    """What moves, and has a slow loop where it is not the tool."""
+
+    rate_hz: Annotated[Frequency | None, Only("multirate")] = Field(
+        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
+    )
+
+
+class _Moving(_CupsStand, _Slow):
+    """What moves, and can carry cups."""
+
+    ground: Annotated[Length | None, Only("suction")] = Field(
+        None, description="Height of an endless ground that carries it; without it, there is none."
+    )
+
+
+HEXAHEDRAL = (Block, CupModel, RevolvedCup, VolumeFile)
 """Shapes of a soft body that can be cut into hexahedra, or bring them."""
 
 SoftElements = Literal["auto", "tet4", "tet4-patch", "tet10", "hex8"]
 
 
-class TetBodySpec(_Body):
+class Soft(_Moving):
     """A soft body of corotational elements."""
 
-    kind: Literal["tets"]
-    rate: Literal["low"] = Field("low", description="Soft bodies are computed at the slow rate.")
-    rate_hz: Frequency | None = Field(
-        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
+    kind: Literal["tets"] = "tets"
+    rate: Annotated[Literal["low"], Only("multirate")] = Field(
+        "low", description="Soft bodies are computed at the slow rate."
     )
-    geometry: TetGeometry = Field(description="Its shape.")
-    placement: Placement = Field(Placement(), description="Where it stands.")
-    material: MaterialSpec = Field(description='A name such as `"liver"`, or a table.')
-    elements: SoftElements = Field(
+    geometry: SoftGeometry = Field(description="Its shape.")
+    material: Elastic = Field(description='A name such as `"liver"`, or a table.')
+    mass: Mass | None = Field(None, gt=0, description="Instead of the material's density.")
+    elements: Annotated[SoftElements, Only("multirate")] = Field(
         "auto",
         description="What it is made of. `tet4`: linear tetrahedra, too stiff where Poisson's ratio is high. "
         "`tet4-patch`: the same, some five of which share their change of volume. `tet10`: with a node in "
         "each edge, which bend. `hex8`: hexahedra that bend, of blocks, cups and files. `auto`: hexahedra of "
         "a file that has them, else `tet4-patch` from a ratio of 0.4 on, `tet4` below or under multigrid.",
     )
-    mass_model: Literal["lumped", "consistent"] = Field("lumped", description="Mass matrix.")
-    solver: Literal["auto", "direct", "multigrid"] = Field(
+    mass_model: Annotated[Literal["lumped", "consistent"], Only("multirate")] = Field(
+        "lumped", description="Mass matrix."
+    )
+    solver: Annotated[Literal["auto", "direct", "multigrid"], Only("multirate")] = Field(
         "auto",
         description="How its systems are solved: with factors, or by multigrid without, which takes a lumped "
         "mass; `auto` decides by the number of nodes.",
@@ -97,7 +166,7 @@ class TetBodySpec(_Body):
     fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
 
     @model_validator(mode="after")
-    def _fits(self) -> "TetBodySpec":
+    def _fits(self) -> "Soft":
         if self.elements == "hex8" and not isinstance(self.geometry, HEXAHEDRAL):
             raise refuse('only a block, a cup or a file can be hexahedra; use "tet10"', "elements")
         if self.solver == "multigrid" and self.mass_model != "lumped":
@@ -105,17 +174,13 @@ class TetBodySpec(_Body):
         return self
 
 
-class BeamBodySpec(_Body):
+class Beam(_Slow):
     """A chain of corotational Timoshenko beams with six freedoms a node."""
 
-    kind: Literal["beam"]
+    kind: Literal["beam"] = "beam"
     rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
-    rate_hz: Frequency | None = Field(
-        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
-    )
     geometry: BeamGeometry = Field(description="Its centre line and section.")
-    placement: Placement = Field(Placement(), description="Where it stands.")
-    material: MaterialSpec = Field(description='A name such as `"steel"`, or a table.')
+    material: Elastic = Field(description='A name such as `"steel"`, or a table.')
     mass_model: Literal["averaged", "lumped", "consistent"] = Field(
         "averaged",
         description="Mass matrix; the mean of the other two has the most accurate frequencies.",
@@ -123,7 +188,7 @@ class BeamBodySpec(_Body):
     fixed: tuple[Region, ...] = Field((), description="Nodes that neither move nor turn.")
 
 
-class RigidBodySpec(_Body):
+class Rigid(_Moving):
     """A rigid body; exactly one of density and mass is given."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -131,23 +196,21 @@ class RigidBodySpec(_Body):
         "material": "a rigid body has density or mass instead",
     }
 
-    kind: Literal["rigid"]
-    rate: Literal["low", "high"] = Field("low", description='`"high"` for the tool, `"low"` for any other.')
-    rate_hz: Frequency | None = Field(
-        None, ge=1, description="Rate of its own slow loop; without it, `rates.low_hz`."
+    kind: Literal["rigid"] = "rigid"
+    rate: Annotated[Literal["low", "high"], Only("multirate")] = Field(
+        "low", description='`"high"` for the tool, `"low"` for any other.'
     )
-    geometry: RigidGeometry = Field(description="Its shape.")
-    placement: Placement = Field(Placement(), description="Where it stands.")
+    geometry: RigidGeometry = Field(description="Its shape; a closed surface.")
     density: Density | None = Field(None, gt=0, description="Mass per volume.")
     mass: Mass | None = Field(None, gt=0, description="Mass, spread evenly over the volume.")
 
     @model_validator(mode="after")
-    def _one(self) -> "RigidBodySpec":
+    def _one(self) -> "Rigid":
         exactly_one(self, "density", "mass")
         return self
 
 
-class QuasistaticBodySpec(_Body):
+class Quasistatic(_Body):
     """An elastic body without inertia, in balance at each tick; if all nodes are clamped, it is rigid."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -158,26 +221,27 @@ class QuasistaticBodySpec(_Body):
         ),
     }
 
-    kind: Literal["quasistatic"]
+    kind: Literal["quasistatic"] = "quasistatic"
     geometry: SolidGeometry = Field(description="Its shape.")
     placement: Placement = Field(Placement(), description="Where it stands; a body file is only moved.")
-    material: MaterialSpec | None = Field(
+    material: Elastic | None = Field(
         None, description='A name such as `"liver"`, or a table; none with a body file, which has its own.'
     )
     clamped: tuple[Region, ...] = Field(
         (), description="Nodes that the hand moves, or that stay where they are; a body file has its own."
+    )
+    contact: Annotated[tuple[Region, ...], Only("hapco")] = Field(
+        (), description="Of the tool: boundary nodes that may touch; without it, all that are not clamped."
     )
     integration: Literal["bbar", "selective", "full"] = Field(
         "bbar", description="Of hexahedra; the full one is far too stiff near a Poisson's ratio of 0.5."
     )
 
     @model_validator(mode="after")
-    def _whole(self) -> "QuasistaticBodySpec":
+    def _whole(self) -> "Quasistatic":
         for key in ("clamped", "contact"):
-            for i, region in enumerate(getattr(self, key, ())):
-                if region.end is not None:
-                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
-        if isinstance(self.geometry, BodyFileSpec):
+            refuse_ends(getattr(self, key), key)
+        if isinstance(self.geometry, BodyFile):
             self._refuse_own()
         elif self.material is None:
             raise refuse("the key is missing (a material's name, or a table)", "material")
@@ -198,42 +262,38 @@ class QuasistaticBodySpec(_Body):
 
 
 _NEVER_MOVES = "this body never moves, so leave it out"
-_STATIC = dict.fromkeys(("fixed", "material", "density", "mass", "rate", "rate_hz"), _NEVER_MOVES)
+_STATIC = dict.fromkeys(("fixed", "material", "density", "mass", "rate", "rate_hz", "ground"), _NEVER_MOVES)
 
 
-class PlaneBody(_Body):
+class Plane(Spec):
     """An endless static plane."""
 
     misplaced: ClassVar[dict[str, str]] = _STATIC | {"geometry": "a plane is given by point and normal"}
 
-    kind: Literal["plane"]
+    kind: Literal["plane"] = "plane"
+    name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
+    colour: Colour = Field((0.75, 0.75, 0.75), description="Red, green and blue from 0 to 1.")
     point: Position = Field((0.0, 0.0, 0.0), description="A point of the plane.")
     normal: Direction = Field((0.0, 1.0, 0.0), description="Direction out of the solid side; any length.")
 
 
-class MeshBody(_Body):
-    """A static body with a closed surface."""
+class Static(_CupsStand):
+    """A body that never moves, with a closed surface."""
 
     misplaced: ClassVar[dict[str, str]] = _STATIC
 
-    kind: Literal["mesh"]
-    geometry: StaticGeometry = Field(description="Its shape.")
-    placement: Placement = Field(Placement(), description="Where it stands.")
-
-
-Body = Annotated[
-    TetBodySpec | BeamBodySpec | RigidBodySpec | QuasistaticBodySpec | PlaneBody | MeshBody,
-    Field(discriminator="kind"),
-    Kinds(),
-]
+    kind: Literal["mesh"] = "mesh"
+    geometry: RigidGeometry = Field(description="Its shape; a closed surface.")
 
 
 class Place(Spec):
     """A point of a body at rest, chosen by at most one key; without one, a rigid body's centre of mass."""
 
-    node: NodeIndex | None = Field(None, description="Node number of tets or a beam, from 0.")
-    end: BeamEnd | None = Field(None, description="An end of a beam chain.")
-    at: Position | None = Field(
+    node: Annotated[NodeIndex | None, Only("multirate")] = Field(
+        None, description="Node number of tets or a beam, from 0."
+    )
+    end: Annotated[BeamEnd | None, Only("multirate")] = Field(None, description="An end of a beam chain.")
+    at: Annotated[Position | None, Only("multirate")] = Field(
         None,
         description="Position in the scene: the nearest node of tets or beams, that very point of others.",
     )

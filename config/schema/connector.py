@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from palpo.config.schema.base import Kinds, Spec, refuse
-from palpo.config.schema.body import Region
+from palpo.config.schema.body import Region, refuse_ends
 from palpo.config.schema.geometry import (
     CAD_FILES,
     SURFACE_FILES,
@@ -25,7 +25,7 @@ class _Generated(Spec):
 class TwoProngConnector(_Generated):
     """Two hooked prongs spread by a wedge; without a dimension, that of the generator."""
 
-    kind: Literal["two-prong"]
+    kind: Literal["two-prong"] = "two-prong"
     length: PositiveLength | None = Field(None, description="From the clamp to the hook's catching face.")
     thickness: PositiveLength | None = Field(None, description="Of each prong.")
     width: PositiveLength | None = Field(None, description="Of each prong.")
@@ -38,7 +38,7 @@ class TwoProngConnector(_Generated):
 class LanConnector(_Generated):
     """The latch of a LAN plug under the lip of its jack; without a dimension, that of the generator."""
 
-    kind: Literal["lan"]
+    kind: Literal["lan"] = "lan"
     length: PositiveLength | None = Field(None, description="From the latch's root to its catch.")
     lever: PositiveLength | None = Field(None, description="Beyond the catch.")
     thickness: PositiveLength | None = Field(None, description="Of the latch.")
@@ -54,7 +54,7 @@ class LanConnector(_Generated):
 class CapConnector(_Generated):
     """A leak-stop cap whose lip stretches over a bead; without a dimension, that of the generator."""
 
-    kind: Literal["cap"]
+    kind: Literal["cap"] = "cap"
     radius: PositiveLength | None = Field(None, description="Of the wall's inner face.")
     length: PositiveLength | None = Field(None, description="From the clamp to the lip's catching face.")
     thickness: PositiveLength | None = Field(None, description="Of the wall.")
@@ -66,7 +66,7 @@ class CapConnector(_Generated):
 class BuckleConnector(_Generated):
     """A side-release buckle with two arms; without a dimension, that of the generator."""
 
-    kind: Literal["buckle"]
+    kind: Literal["buckle"] = "buckle"
     length: PositiveLength | None = Field(None, description="From the clamp to the hook's catching face.")
     thickness: PositiveLength | None = Field(None, description="Of each arm.")
     width: PositiveLength | None = Field(None, description="Of each arm.")
@@ -93,9 +93,7 @@ class ProngFile(FilledFile):
     @model_validator(mode="after")
     def _no_ends(self) -> "ProngFile":
         for key in ("clamped", "contact"):
-            for i, region in enumerate(getattr(self, key)):
-                if region.end is not None:
-                    raise refuse("only a beam has ends; choose box, sphere or nodes", key, i, "end")
+            refuse_ends(getattr(self, key), key)
         return self
 
 
@@ -132,7 +130,7 @@ class PlugFile(SurfaceFile):
 class FilesConnector(Spec):
     """A pair of one's own: meshes in one frame, the plug clear of the socket where its push begins."""
 
-    kind: Literal["files"]
+    kind: Literal["files"] = "files"
     prongs: tuple[ProngFile, ...] = Field(min_length=1, description="The parts of the socket, each a model.")
     plug: PlugFile = Field(description="A closed surface.")
     push: Direction = Field((0.0, -1.0, 0.0), description="Direction of the insertion.")

@@ -54,7 +54,7 @@ class PassiveGas(_Gas):
 
     misplaced: ClassVar[dict[str, str]] = dict.fromkeys(("max_pressure", "leak"), _FLOWS)
 
-    kind: Literal["passive"]
+    kind: Literal["passive"] = "passive"
     seal: SealSpec = Field(
         SealSpec(),
         description="Air flows through the gap under a rim, and between rough surfaces the less the harder "
@@ -69,7 +69,7 @@ class AirtightGas(_Gas):
         "seal": 'these rims are tight by themselves; what gets by is computed with kind = "passive"'
     }
 
-    kind: Literal["airtight"]
+    kind: Literal["airtight"] = "airtight"
     max_pressure: Pressure = Field(102_000.0, gt=0, description="At which air lifts the rim and escapes.")
     leak: Length = Field(
         0.0, ge=0, description="Height of the gap through which air seeps in under the rim; 0 is tight."
@@ -86,7 +86,7 @@ class AirtightGas(_Gas):
 class ActiveGas(_Gas):
     """A pump imposes the pressure, given relative to the atmosphere: negative is suction."""
 
-    kind: Literal["active"]
+    kind: Literal["active"] = "active"
     gauge: Pressure = Field(0.0, description="Without a table; it can be changed while the scene runs.")
     table: Pressures = Field((), description="Pressure over time, rows [t, p], with straight ramps between.")
 
@@ -104,7 +104,7 @@ class ActiveGas(_Gas):
 class PumpedGas(PassiveGas):
     """A pump, its manifold and a line to each cup: all share a vacuum, and lose it to one that leaks."""
 
-    kind: Literal["pumped"]  # type: ignore[assignment]
+    kind: Literal["pumped"] = "pumped"  # type: ignore[assignment]
     manifold: Manifold = Field(description="Pump, vent and volume.")
 
     @model_validator(mode="after")

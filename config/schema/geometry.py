@@ -7,8 +7,9 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from palpo.config.schema.base import Count, Kinds, Spec, refuse
-from palpo.config.schema.units import Length, Number, in_words
+from palpo.config.schema.units import Length, Number
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
+from palpo.config.words import in_words
 
 PositiveLength = Annotated[Length, Field(gt=0)]
 Factor = Annotated[Number, Field(gt=0)]
@@ -36,16 +37,16 @@ class GridGeometry(Spec):
     )
 
 
-class BlockGeometry(GridGeometry):
-    """A block of tetrahedra, centred at its origin."""
+class Block(GridGeometry):
+    """A block of tetrahedra, or of its surface, centred at its origin."""
 
-    kind: Literal["block"]
+    kind: Literal["block"] = "block"
 
 
 class Cylinder(Spec):
     """A solid cylinder of tetrahedra, centred at its origin."""
 
-    kind: Literal["cylinder"]
+    kind: Literal["cylinder"] = "cylinder"
     radius: PositiveLength = Field(description="Radius.")
     length: PositiveLength = Field(description="Length along the axis.")
     axis: Literal["x", "y", "z"] = Field("y", description="Direction of the axis before placement.")
@@ -54,9 +55,9 @@ class Cylinder(Spec):
 
 
 class Sphere(Spec):
-    """A solid ball, centred at its origin."""
+    """A solid ball, centred at its origin; as a rigid body at two rates it is round, elsewhere of cells."""
 
-    kind: Literal["sphere"]
+    kind: Literal["sphere"] = "sphere"
     radius: PositiveLength = Field(description="Radius.")
     divisions: Annotated[Count, Field(ge=1, le=30)] = Field(
         3, description="Cells from the centre to the surface."
@@ -66,7 +67,7 @@ class Sphere(Spec):
 class Ellipsoid(Spec):
     """A solid ellipsoid, centred at its origin."""
 
-    kind: Literal["ellipsoid"]
+    kind: Literal["ellipsoid"] = "ellipsoid"
     radii: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
         description="Half axes along x, y, z."
     )
@@ -78,7 +79,7 @@ class Ellipsoid(Spec):
 class Liver(Spec):
     """A body with the form of a liver, about its middle: left is +x, up +y."""
 
-    kind: Literal["liver"]
+    kind: Literal["liver"] = "liver"
     width: PositiveLength = Field(description="Length along x.")
     spacing: PositiveLength = Field(
         description="Edge of the lattice's cubes, at most a tenth of the width: 5.75 mm makes 20,000 "
@@ -105,7 +106,7 @@ class _GeneratedCup(Spec):
 class CupModel(_GeneratedCup):
     """A cup of the thesis, standing on its opening at its origin, axis along y."""
 
-    kind: Literal["cup"]
+    kind: Literal["cup"] = "cup"
     model: Literal[
         "small", "large", "round", "asymmetric", "S10", "S20", "S30", "B20", "A20", "A30", "dart"
     ] = Field(
@@ -117,7 +118,7 @@ class CupModel(_GeneratedCup):
 class RevolvedCup(_GeneratedCup):
     """A cup of one's own dimensions, standing on its opening at its origin, axis along y."""
 
-    kind: Literal["revolved"]
+    kind: Literal["revolved"] = "revolved"
     profile: Literal["straight", "round"] = Field(
         "straight", description="Of the wall: a cone of even thickness, or a quarter of an ellipse."
     )
@@ -150,7 +151,7 @@ class _TurnedCup(Spec):
 class DrawnCup(_TurnedCup):
     """A cup whose section is drawn, standing on its opening at its origin, axis along y."""
 
-    kind: Literal["drawn"]
+    kind: Literal["drawn"] = "drawn"
     points: tuple[tuple[PositiveLength, Length], ...] = Field(
         min_length=2,
         description="Radius and height along the cavity's wall, rows [r, y], from the rim's inner edge, at "
@@ -172,7 +173,7 @@ class DrawnCup(_TurnedCup):
 class BellowsCup(_TurnedCup):
     """A cup of bellows, standing on its opening at its origin, axis along y: a lip, and folds over it."""
 
-    kind: Literal["bellows"]
+    kind: Literal["bellows"] = "bellows"
     opening: PositiveLength = Field(description="Diameter of the cavity at the rim.")
     neck: PositiveLength = Field(description="Diameter of the cavity where folds are narrow.")
     belly: PositiveLength = Field(description="Diameter of the cavity where folds are wide.")
@@ -190,16 +191,78 @@ class BellowsCup(_TurnedCup):
         return self
 
 
+class Plate(Spec):
+    """A square plate, its top at its origin."""
+
+    kind: Literal["plate"] = "plate"
+    side: PositiveLength = Field(0.2, description="Edge length.")
+    thickness: PositiveLength = Field(0.02, description="Thickness.")
+    cells: Cells = Field(20, description="Squares of two triangles along an edge; one is enough for a plane.")
+    bump: Length = Field(0.0, ge=0, description="Amplitude of waves on its top; below half the thickness.")
+    wavelength: PositiveLength = Field(0.02, description="Of these waves.")
+
+    @model_validator(mode="after")
+    def _thick_enough(self) -> "Plate":
+        if self.bump >= 0.5 * self.thickness:
+            raise refuse(f"bumps must be below half the thickness, {0.5 * self.thickness:g} m", "bump")
+        return self
+
+
+class Bunny(Spec):
+    """A bumpy animal with head, ears and paws, its body a ball about its origin."""
+
+    kind: Literal["bunny"] = "bunny"
+    radius: PositiveLength = Field(0.055, description="Of its body.")
+    bump: Length = Field(0.0006, ge=0, description="Amplitude of the waves of its coat.")
+    subdivisions: Annotated[Count, Field(ge=2, le=6)] = Field(
+        4, description="Times that a triangle of an icosahedron is cut in four."
+    )
+
+
+class HalfCylinder(Spec):
+    """Half of a cylinder along z, lying with its axis at its origin, its height scaled."""
+
+    kind: Literal["half-cylinder"] = "half-cylinder"
+    radius: PositiveLength = Field(0.06, description="Before it is scaled.")
+    length: PositiveLength = Field(0.12, description="Length.")
+    flatness: Factor = Field(1.0, description="Factor on its height; 0.2 to 1 in the thesis.")
+    around: Cells = Field(48, description="Cells of its arc.")
+    along: Cells = Field(40, description="Cells along it.")
+
+
+class TunnelBlock(Spec):
+    """A cube about its origin with holes in its top that a passage joins below; a single hole is blind."""
+
+    kind: Literal["tunnel"] = "tunnel"
+    side: PositiveLength = Field(0.115, description="Edge length.")
+    holes: Annotated[Count, Field(ge=1, le=5)] = Field(2, description="Holes, in a row along x.")
+    spacing: PositiveLength = Field(0.016, description="Between their middles.")
+    width: PositiveLength = Field(0.006, description="Of holes and passage, which are square.")
+    depth: PositiveLength = Field(0.02, description="Of the passage's floor.")
+    cell: PositiveLength = Field(0.012, description="Longest edge of a cell.")
+
+    @model_validator(mode="after")
+    def _fits(self) -> "TunnelBlock":
+        if self.holes > 1 and self.width >= self.spacing:
+            raise refuse(f"the holes overlap; give less than spacing = {self.spacing:g} m", "width")
+        if not self.width < self.depth < self.side:
+            said = f"it must lie between width = {self.width:g} m and side = {self.side:g} m"
+            raise refuse(said, "depth")
+        if (self.holes - 1) * self.spacing + self.width >= self.side:
+            raise refuse(f"the holes do not fit a cube of side = {self.side:g} m; give less", "spacing")
+        return self
+
+
 class _ConnectorPart(Spec):
     connector: Literal["two-prong", "lan", "cap", "buckle"] = Field(
         description="The snap connector that it is a part of, with the generator's dimensions."
     )
 
 
-class ProngGeometry(_ConnectorPart):
+class ProngPart(_ConnectorPart):
     """An elastic part of a snap connector's socket, in the connector's frame."""
 
-    kind: Literal["prong"]
+    kind: Literal["prong"] = "prong"
     number: Annotated[Count, Field(ge=0)] = Field(0, description="Which of the socket's parts, from 0.")
     mesh: Literal["coarse", "fine"] = Field("coarse", description="Its mesh.")
 
@@ -207,13 +270,13 @@ class ProngGeometry(_ConnectorPart):
 class Plug(_ConnectorPart):
     """The plug of a snap connector, in the connector's frame, where its push begins."""
 
-    kind: Literal["plug"]
+    kind: Literal["plug"] = "plug"
 
 
-class LineGeometry(Spec):
+class StraightLine(Spec):
     """A straight chain of beams."""
 
-    kind: Literal["line"]
+    kind: Literal["line"] = "line"
     start: Position = Field(description="First node.")
     end: Position = Field(description="Last node.")
     elements: Cells = Field(10, description="Number of beam elements; nodes are one more.")
@@ -234,7 +297,7 @@ class LineGeometry(Spec):
 class Polyline(Spec):
     """A chain of beams through given nodes."""
 
-    kind: Literal["polyline"]
+    kind: Literal["polyline"] = "polyline"
     points: tuple[Position, ...] = Field(
         min_length=2, description="Nodes in order, one element between each two."
     )
@@ -256,22 +319,15 @@ class Polyline(Spec):
 class Capsule(Spec):
     """A cylinder with round ends, centred at its origin, axis along y."""
 
-    kind: Literal["capsule"]
+    kind: Literal["capsule"] = "capsule"
     radius: PositiveLength = Field(description="Radius of the shaft and of its round ends.")
     length: PositiveLength = Field(description="Length between the centres of the round ends.")
-
-
-class Ball(Spec):
-    """A ball, centred at its origin."""
-
-    kind: Literal["sphere"]
-    radius: PositiveLength = Field(description="Radius.")
 
 
 class Box(Spec):
     """A box, centred at its origin."""
 
-    kind: Literal["box"]
+    kind: Literal["box"] = "box"
     size: tuple[PositiveLength, PositiveLength, PositiveLength] = Field(
         description="Edge lengths along x, y, z."
     )
@@ -288,7 +344,7 @@ def checked_file(path: str, info: ValidationInfo, endings: tuple[str, ...]) -> s
 
 
 class _MeshFile(Spec):
-    kind: Literal["file"]
+    kind: Literal["file"] = "file"
     scale: Number = Field(
         1.0, gt=0, description="Metres per unit of the file; 0.001 for a mesh in millimetres."
     )
@@ -348,13 +404,13 @@ class SurfaceFile(_MeshFile):
 class HexBlock(GridGeometry):
     """A block of hexahedra, centred at its origin."""
 
-    kind: Literal["hexes"]
+    kind: Literal["hexes"] = "hexes"
 
 
-class BodyFileSpec(Spec):
+class BodyFile(Spec):
     """A body file: mesh, material, clamped nodes, and K and its inverse if it has them; lengths in metres."""
 
-    kind: Literal["body"]
+    kind: Literal["body"] = "body"
     path: str = Field(description="HDF5 file; a relative path starts at the scene's folder.")
 
     @field_validator("path")
@@ -368,30 +424,46 @@ class SolidFile(VolumeFile):
 
 
 SolidGeometry = Annotated[
-    HexBlock | BlockGeometry | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFileSpec,
+    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFile,
     Field(discriminator="kind"),
     Kinds(),
 ]
+"""Shapes of quasi-static bodies."""
 
 
-TetGeometry = Annotated[
-    BlockGeometry
+SoftGeometry = Annotated[
+    Block
     | Cylinder
     | Sphere
     | Ellipsoid
     | Liver
-    | ProngGeometry
+    | TunnelBlock
+    | ProngPart
     | CupModel
     | RevolvedCup
     | VolumeFile,
     Field(discriminator="kind"),
     Kinds(),
 ]
-BeamGeometry = Annotated[LineGeometry | Polyline, Field(discriminator="kind"), Kinds()]
-RigidGeometry = Annotated[Capsule | Ball | Box | Plug | SurfaceFile, Field(discriminator="kind"), Kinds()]
-StaticGeometry = Annotated[
-    Box | Sphere | Ellipsoid | Cylinder | SurfaceFile, Field(discriminator="kind"), Kinds()
+BeamGeometry = Annotated[StraightLine | Polyline, Field(discriminator="kind"), Kinds()]
+RigidGeometry = Annotated[
+    Capsule
+    | Sphere
+    | Box
+    | Ellipsoid
+    | Cylinder
+    | Block
+    | Plate
+    | Bunny
+    | HalfCylinder
+    | TunnelBlock
+    | Liver
+    | Plug
+    | SurfaceFile,
+    Field(discriminator="kind"),
+    Kinds(),
 ]
+"""Shapes of rigid bodies, and of those that never move."""
 
 
 class Placement(Spec):

@@ -8,8 +8,9 @@ from typing import Any
 from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic_core import CoreSchema
 
-from palpo.config.schema.base import Spec, choose, refuse
+from palpo.config.schema.base import Spec, refuse
 from palpo.config.schema.units import Density, Frequency, Number, Pressure, Time
+from palpo.config.words import choose
 
 
 @cache
@@ -18,7 +19,7 @@ def library() -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("palpo.config").joinpath("materials.toml").read_text("utf-8"))
 
 
-class MaterialSpec(Spec):
+class Elastic(Spec):
     """A name of the library, `material = "liver"`, or a table; with a name, it changes what it gives."""
 
     name: str = Field("", description="Entry of the library that supplies the constants not given here.")

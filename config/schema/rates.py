@@ -1,16 +1,23 @@
 """The rates of the loops."""
 
+from typing import Annotated
+
 from pydantic import Field, model_validator
 
-from palpo.config.schema.base import Flag, Spec, refuse
-from palpo.config.schema.units import Frequency, in_words
+from palpo.config.schema.base import Default, Flag, Spec, refuse
+from palpo.config.schema.units import Frequency
+from palpo.config.words import in_words
 
 
 class Rates(Spec):
     """The servo's rate is a whole multiple of the slow rate."""
 
     servo_hz: Frequency = Field(1000.0, ge=100, le=4000, description="Rate of the servo and of the tool.")
-    low_hz: Frequency = Field(50.0, ge=1, description="Rate of the soft bodies, unless one has its own.")
+    low_hz: Annotated[Frequency, Default(suction=100.0)] = Field(
+        50.0,
+        ge=1,
+        description="Rate of the soft bodies, unless one has its own, and of cavities and pressures.",
+    )
     adapt: Flag | None = Field(
         None,
         description="Lower the slow rate, down to 10 Hz, then the effort in a step, while this machine "

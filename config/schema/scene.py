@@ -3,31 +3,26 @@
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
-from palpo.config.schema.base import Spec, choose, refuse
-from palpo.config.schema.body import (
-    BeamBodySpec,
-    Body,
-    Place,
-    QuasistaticBodySpec,
-    RigidBodySpec,
-    TetBodySpec,
-)
+from palpo.config.schema.base import Kinds, Spec, refuse
+from palpo.config.schema.body import Beam, Place, Plane, Quasistatic, Rigid, Soft, Static
 from palpo.config.schema.cavity import SLOWEST_HZ, AirSpec
 from palpo.config.schema.cues import Cues
 from palpo.config.schema.device import HapticDevice, Safety, WorkspaceSpec
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.solver import Contact, Friction, Interface, SolverSpec
 from palpo.config.schema.surface import SurfaceSpec
-from palpo.config.schema.tool import FurtherToolSpec, HoldSpec, Tool
+from palpo.config.schema.tool import HoldSpec, Tool
 from palpo.config.schema.units import Acceleration
 from palpo.config.schema.view import View
+from palpo.config.words import Key, choose
 
-Key = str | int
+Body = Annotated[Soft | Beam | Rigid | Quasistatic | Plane | Static, Field(discriminator="kind"), Kinds()]
+"""A body of a scene at two rates."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +92,7 @@ class SceneSpec(BaseScene):
     attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
     air: AirSpec | None = Field(None, description="Air that a cup shuts in; without the table, none is.")
     tool: Tool = Field(description="The body that the device holds.")
-    tools: tuple[FurtherToolSpec, ...] = Field(
+    tools: tuple[Tool, ...] = Field(
         (),
         description="Further tools, each held by a device of its own. Without a table `tool`, the first one "
         "stands for that: its device and workspace are the scene's.",
@@ -123,7 +118,13 @@ class SceneSpec(BaseScene):
     def hands(self) -> tuple["SceneSpec", ...]:
         """The scene as each hand has it: with its own tool, device and workspace."""
         own = [
-            self.model_copy(update={"tool": tool, "device": tool.device, "workspace": tool.workspace})
+            self.model_copy(
+                update={
+                    "tool": tool,
+                    "device": tool.device,
+                    "workspace": WorkspaceSpec() if tool.workspace is None else tool.workspace,
+                }
+            )
             for tool in self.tools
         ]
         return (self, *own)
@@ -133,10 +134,10 @@ class SceneSpec(BaseScene):
         return {body.name: body for body in self.bodies}[name]
 
     @property
-    def tool_body(self) -> BeamBodySpec | RigidBodySpec | QuasistaticBodySpec:
+    def tool_body(self) -> Beam | Rigid | Quasistatic:
         """The body that the device holds."""
         body = self.body(self.tool.body)
-        assert isinstance(body, BeamBodySpec | RigidBodySpec | QuasistaticBodySpec)
+        assert isinstance(body, Beam | Rigid | Quasistatic)
         return body
 
     def mu(self, a: str, b: str) -> float:
@@ -190,15 +191,22 @@ class SceneSpec(BaseScene):
             yield from ((("contact", "ignore", i, j), name) for j, name in enumerate(names))
 
     def _check_tool(self) -> None:
+        for key in ("device", "workspace"):
+            if getattr(self.tool, key) is not None:
+                raise refuse("the first hand has the scene's; leave out this table", "tool", key)
+        for i, tool in enumerate(self.tools):
+            if tool.device is None:
+                said = "the key is missing (its device, and the simulated hand that holds it)"
+                raise refuse(said, "tools", i, "device")
         held: list[str] = []
         for path, tool in ((("tool",), self.tool), *((("tools", i), t) for i, t in enumerate(self.tools))):
             body = self.body(tool.body)
-            if not isinstance(body, BeamBodySpec | RigidBodySpec | QuasistaticBodySpec):
+            if not isinstance(body, Beam | Rigid | Quasistatic):
                 raise refuse(
                     f'this body is kind = "{body.kind}"; the tool must be a beam, rigid or quasi-static',
                     *path, "body",
                 )  # fmt: skip
-            if isinstance(body, QuasistaticBodySpec):
+            if isinstance(body, Quasistatic):
                 self._check_clamped(tool.hold, *path, "hold")
             elif body.rate != "high":
                 said = 'the tool is computed at the servo\'s rate; write rate = "high"'
@@ -206,10 +214,10 @@ class SceneSpec(BaseScene):
             if body.name in held:
                 raise refuse("another hand holds this body already; give each hand its own", *path, "body")
             held.append(body.name)
-            if not isinstance(body, QuasistaticBodySpec):
+            if not isinstance(body, Quasistatic):
                 self._check_place(body, tool.hold, *path, "hold")
         for i, body in enumerate(self.bodies):
-            if isinstance(body, QuasistaticBodySpec) and body.name not in held:
+            if isinstance(body, Quasistatic) and body.name not in held:
                 said = "a quasi-static body is moved by a hand; name it in tool.body, or choose another kind"
                 raise refuse(said, "bodies", i, "kind")
             if body.name not in held and getattr(body, "rate", "low") == "high":
@@ -244,7 +252,7 @@ class SceneSpec(BaseScene):
             return
         for key in ("cup", "partner"):
             body = self.body(getattr(self.air, key))
-            if not isinstance(body, TetBodySpec):
+            if not isinstance(body, Soft):
                 raise refuse(
                     f'this body is kind = "{body.kind}"; only soft ones, "tets", shut in air', "air", key
                 )
@@ -280,10 +288,10 @@ class SceneSpec(BaseScene):
         for side in ("a",) if isinstance(attachment, FrameAttachment) else ("a", "b"):
             point: BodyPoint = getattr(attachment, side)
             body = self.body(point.body)
-            if isinstance(body, QuasistaticBodySpec):
+            if isinstance(body, Quasistatic):
                 raise refuse("nothing is attached to a quasi-static body", *path, side, "body")
             self._check_place(body, point, *path, side)
-            if turns and isinstance(body, TetBodySpec):
+            if turns and isinstance(body, Soft):
                 raise refuse(
                     "nodes of tets have no orientation to hold; attach a point instead", *path, side, "body"
                 )
@@ -297,23 +305,18 @@ class SceneSpec(BaseScene):
         self._check_end(body, place.end, *path)
         if place.node is not None:
             self._check_node(body, place.node, *path, "node")
-        if (
-            place.node is None
-            and place.end is None
-            and place.at is None
-            and not isinstance(body, RigidBodySpec)
-        ):
+        if place.node is None and place.end is None and place.at is None and not isinstance(body, Rigid):
             raise refuse(f'say where on "{body.name}": one of node, end (of a beam) or at = [x, y, z]', *path)
 
     @staticmethod
     def _check_end(body: Body, end: str | None, *path: Key) -> None:
-        if end is not None and not isinstance(body, BeamBodySpec):
+        if end is not None and not isinstance(body, Beam):
             raise refuse(f'only a beam has ends and "{body.name}" is kind = "{body.kind}"', *path, "end")
 
     @staticmethod
     def _check_node(body: Body, node: int, *path: Key) -> None:
-        if not isinstance(body, BeamBodySpec | TetBodySpec):
+        if not isinstance(body, Beam | Soft):
             raise refuse(f'"{body.name}" has no nodes; write at = [x, y, z]', *path)
-        if isinstance(body, BeamBodySpec) and node >= body.geometry.n_nodes:
+        if isinstance(body, Beam) and node >= body.geometry.n_nodes:
             last = body.geometry.n_nodes - 1
             raise refuse(f'there is no node {node}; "{body.name}" has nodes 0 to {last}', *path)

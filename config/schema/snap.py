@@ -11,9 +11,9 @@ from palpo.config.schema.geometry import (
     PositiveLength,
     checked_file,
 )
-from palpo.config.schema.material import MaterialSpec
+from palpo.config.schema.material import Elastic
 from palpo.config.schema.scene import BaseScene
-from palpo.config.schema.solver import PlainFriction, Sweeps
+from palpo.config.schema.solver import Contact, Friction, SolverSpec
 from palpo.config.schema.units import (
     Acceleration,
     Damping,
@@ -34,47 +34,6 @@ class Rayleigh(Spec):
 
     alpha: Frequency = Field(1e-4, ge=0, description="Proportional to mass.")
     beta: Time = Field(1e-5, ge=0, description="Proportional to stiffness: 1 % of critical at 320 Hz.")
-
-
-class SnapFriction(PlainFriction):
-    """Coulomb's coefficient of plug and socket."""
-
-    default: Number = Field(0.163, ge=0, le=10, description="Coefficient; the paper's, of printed ABS.")
-
-
-class SnapContact(Spec):
-    """Which points of the socket may touch, which of them become contacts, and their law."""
-
-    spacing: PositiveLength = Field(0.001, description="Of the points on the socket's contact surface.")
-    margin: Length = Field(
-        2e-4, ge=0, description="Points that would come nearer than this within a step may become contacts."
-    )
-    clusters: Annotated[Count, Field(ge=0, le=32)] = Field(
-        8, description="Most contacts of a prong, by k-means of the points that touch; 0: all of these."
-    )
-    capacity: Annotated[Count, Field(ge=1, le=400)] = Field(
-        48, description="Room for contacts of all prongs; more points are counted."
-    )
-    meridians: Annotated[Count, Field(ge=3)] | None = Field(
-        None,
-        description="Of a ring: contacts are looked for on so many meridians, a divisor of its cells around, "
-        "and its static basis keeps the cyclic orders that these tell apart; by default, all around.",
-    )
-    edges: Flag = Field(
-        False, description="Whether edges of the plug are held against the socket's facets, too."
-    )
-    restitution: Number = Field(
-        1.0,
-        ge=0,
-        le=1,
-        description="Of a prong at the plug; below 1, ringing contacts add energy.",
-    )
-    correction: Number = Field(
-        1.0,
-        ge=0,
-        le=1,
-        description="Of a penetration; with restitution 1 half of this share is taken away in a step.",
-    )
 
 
 class AdmittanceSpec(Spec):
@@ -121,13 +80,13 @@ class Integration(Spec):
 class ExactDistanceSpec(Spec):
     """To the plug's triangles."""
 
-    kind: Literal["exact"]
+    kind: Literal["exact"] = "exact"
 
 
 class GridDistanceSpec(Spec):
     """Sampled on a grid, interpolated."""
 
-    kind: Literal["grid"]
+    kind: Literal["grid"] = "grid"
     spacing: PositiveLength | None = Field(
         None, description="Of the samples; without it, a 150th of the plug's longest side."
     )
@@ -136,7 +95,7 @@ class GridDistanceSpec(Spec):
 class LearnedDistanceSpec(Spec):
     """By a network that was trained on the plug."""
 
-    kind: Literal["learned"]
+    kind: Literal["learned"] = "learned"
     weights: str | None = Field(
         None,
         description="The network's .npz file; without it, the one that comes with the program or is kept for "
@@ -200,18 +159,6 @@ class SnapModelSpec(Spec):
         return self
 
 
-class SnapSolver(Spec):
-    """The contact solver and its stops."""
-
-    name: Literal["anderson", "maximal-dissipation", "gauss-seidel"] = Field(
-        "anderson",
-        description="Anderson's acceleration of block sweeps; the paper's, by bisection; or plain block "
-        "Gauss-Seidel.",
-    )
-    tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
-    sweeps: Sweeps = Field(200, description="Most sweeps in a step.")
-
-
 class SnapScene(BaseScene):
     """A snap scene: a connector, how its plug is held, and how all of it is computed."""
 
@@ -223,20 +170,20 @@ class SnapScene(BaseScene):
         (0.0, 0.0, 0.0), description="None: the socket is linear about its rest, the plug is held."
     )
     connector: ConnectorSpec = Field(description="Socket and plug.")
-    material: MaterialSpec | None = Field(
+    material: Elastic | None = Field(
         None, description="Of the socket, a name or a table; without it, the connector's own."
     )
     damping: Rayleigh = Field(
         Rayleigh(), description="Of the socket; a material's alpha and beta are not used."
     )
-    friction: SnapFriction = Field(SnapFriction(), description="Coefficient of friction.")
-    contact: SnapContact = Field(SnapContact(), description="Contacts.")
-    distance: Distance = Field(ExactDistanceSpec(kind="exact"), description="Distance to the plug.")
+    friction: Friction = Field(Friction(), description="Coefficient of friction.")
+    contact: Contact = Field(Contact(), description="Contacts.")
+    distance: Distance = Field(ExactDistanceSpec(), description="Distance to the plug.")
     admittance: AdmittanceSpec = Field(AdmittanceSpec(), description="How the plug is held.")
     misalignment: Misalignment = Field(Misalignment(), description="Of the plug in the hand.")
     integration: Integration = Field(Integration(), description="The step.")
     model: SnapModelSpec = Field(SnapModelSpec(), description="Of the socket.")
-    solver: SnapSolver = Field(SnapSolver(), description="Contact solver.")
+    solver: SolverSpec = Field(SolverSpec(), description="Contact solver.")
     socket_colour: Colour = Field((0.85, 0.85, 0.82), description="Red, green and blue from 0 to 1.")
     plug_colour: Colour = Field((0.25, 0.45, 0.75), description="Red, green and blue from 0 to 1.")
 

@@ -8,8 +8,19 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from palpo.config.schema.base import Flag, Kinds, Spec, choose, refuse
-from palpo.config.schema.body import Colour, Name, NodeIndex, Region
+from palpo.config.schema.base import Flag, Kinds, Spec, refuse
+from palpo.config.schema.body import (
+    ROUGHNESS,
+    Colour,
+    Name,
+    NodeIndex,
+    Region,
+    Rigid,
+    Roughness,
+    Soft,
+    Static,
+    refuse_ends,
+)
 from palpo.config.schema.device import Waypoints, in_order
 from palpo.config.schema.gas import Gas, PassiveGas, PumpedGas
 from palpo.config.schema.geometry import (
@@ -20,39 +31,15 @@ from palpo.config.schema.geometry import (
     Placement,
     RevolvedCup,
 )
-from palpo.config.schema.material import MaterialSpec
-from palpo.config.schema.partner import (
-    ROUGHNESS,
-    Partner,
-    RigidPartner,
-    Roughness,
-    SoftPartner,
-    StaticPartner,
-)
+from palpo.config.schema.material import Elastic
 from palpo.config.schema.pump import CupLine
-from palpo.config.schema.rates import Rates
 from palpo.config.schema.scene import BaseScene
-from palpo.config.schema.solver import PlainFriction, Sweeps
-from palpo.config.schema.tool import GrippedTool
-from palpo.config.schema.units import (
-    Damping,
-    Force,
-    Frequency,
-    Length,
-    Mass,
-    Number,
-    Speed,
-    Stiffness,
-    Time,
-)
+from palpo.config.schema.solver import Contact, Friction, SolverSpec
+from palpo.config.schema.tool import Tool
+from palpo.config.schema.units import Damping, Force, Mass, Speed, Stiffness, Time
+from palpo.config.words import choose
 
 Forces = Annotated[tuple[tuple[Time, Force], ...], AfterValidator(in_order)]
-
-
-class SuctionRates(Rates):
-    """The rates of the loops; cavities, pressures and soft bodies are computed at the low one."""
-
-    low_hz: Frequency = Field(100.0, ge=1, description="Rate of cavities, pressures and soft bodies.")
 
 
 class CupFile(FilledFile):
@@ -61,14 +48,14 @@ class CupFile(FilledFile):
     held: tuple[Region, ...] = Field(min_length=1, description="Nodes by which the cup is held.")
 
 
-class ArmGeometry(Spec):
+class OctopusArm(Spec):
     """An arm along x with four cups of several sizes towards -y, held at x = 0."""
 
-    kind: Literal["arm"]
+    kind: Literal["arm"] = "arm"
 
 
 CupGeometry = Annotated[
-    CupModel | RevolvedCup | DrawnCup | BellowsCup | CupFile | ArmGeometry,
+    CupModel | RevolvedCup | DrawnCup | BellowsCup | CupFile | OctopusArm,
     Field(discriminator="kind"),
     Kinds(),
 ]
@@ -77,7 +64,7 @@ CupGeometry = Annotated[
 class ScriptedDrive(Spec):
     """The held nodes move on a path."""
 
-    kind: Literal["scripted"]
+    kind: Literal["scripted"] = "scripted"
     path: Waypoints = Field(description="Displacements from rest over time, rows [t, x, y, z].")
     smooth: Flag = Field(
         False, description="Come to rest at each waypoint (minimum jerk) instead of straight ramps."
@@ -87,21 +74,21 @@ class ScriptedDrive(Spec):
 class SameDrive(Spec):
     """The held nodes move as those of another cup, as on one frame."""
 
-    kind: Literal["same"]
+    kind: Literal["same"] = "same"
     cup: Name = Field(description="Name of that cup, whose drive is scripted.")
 
 
 class FreeDrive(Spec):
     """Nothing holds the cup."""
 
-    kind: Literal["free"]
+    kind: Literal["free"] = "free"
     velocity: tuple[Speed, Speed, Speed] = Field((0.0, 0.0, 0.0), description="At the start.")
 
 
 class FigureDrive(Spec):
     """A rigid figure on the held nodes, with a spring between it and the partner."""
 
-    kind: Literal["figure"]
+    kind: Literal["figure"] = "figure"
     mass: Mass = Field(0.02, gt=0, description="Of the figure.")
     stiffness: Stiffness = Field(150.0, gt=0, description="Of the spring.")
     damping: Damping = Field(0.05, ge=0, description="Of the spring.")
@@ -111,7 +98,7 @@ class FigureDrive(Spec):
 class CableDrive(Spec):
     """The base of an arm stays, its cables are pulled."""
 
-    kind: Literal["cables"]
+    kind: Literal["cables"] = "cables"
     curl: Forces = Field((), description="Pull on each of the two lower cables over time, rows [t, force].")
     uncurl: Forces = Field((), description="Pull on the cable along its back over time, rows [t, force].")
 
@@ -123,7 +110,7 @@ Drive = Annotated[
 ]
 
 
-class SuctionCup(Spec):
+class Cup(Spec):
     """A soft body with one or several cups, and what moves it."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -131,7 +118,7 @@ class SuctionCup(Spec):
         "density": "it stands in the material; a mass takes its place",
     }
 
-    kind: Literal["cup"]
+    kind: Literal["cup"] = "cup"
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     geometry: CupGeometry = Field(description="Its shape.")
     elements: Literal["hexahedra", "tetrahedra"] | None = Field(
@@ -140,7 +127,7 @@ class SuctionCup(Spec):
         "without the key, a cup that is turned about its axis is of hexahedra.",
     )
     placement: Placement = Field(Placement(), description="Where it stands.")
-    material: MaterialSpec | None = Field(
+    material: Elastic | None = Field(
         None, description="A name or a table; without it, that of the model or of the arm in the thesis."
     )
     mass: Mass | None = Field(
@@ -155,82 +142,23 @@ class SuctionCup(Spec):
     colour: Colour = Field((0.45, 0.65, 0.85), description="Red, green and blue from 0 to 1.")
 
     @model_validator(mode="after")
-    def _agrees(self) -> "SuctionCup":
+    def _agrees(self) -> "Cup":
         if self.material is None and isinstance(self.geometry, RevolvedCup | DrawnCup | BellowsCup | CupFile):
             raise refuse("the key is missing (a material's name, or a table)", "material")
-        if self.elements == "hexahedra" and isinstance(self.geometry, CupFile | ArmGeometry):
+        if self.elements == "hexahedra" and isinstance(self.geometry, CupFile | OctopusArm):
             what = "a file" if isinstance(self.geometry, CupFile) else "the arm"
             said = f"{what} brings tetrahedra, and no cells to take whole; leave the key out"
             raise refuse(said, "elements")
-        if isinstance(self.drive, CableDrive) and not isinstance(self.geometry, ArmGeometry):
+        if isinstance(self.drive, CableDrive) and not isinstance(self.geometry, OctopusArm):
             raise refuse('only an arm has cables; choose another drive, or geometry kind = "arm"', "drive")
-        if isinstance(self.drive, FigureDrive) and isinstance(self.geometry, ArmGeometry):
+        if isinstance(self.drive, FigureDrive) and isinstance(self.geometry, OctopusArm):
             raise refuse("a figure sits on one cup, not on an arm; choose another drive", "drive")
         if isinstance(self.geometry, CupFile):
-            for i, region in enumerate(self.geometry.held):
-                if region.end is not None:
-                    said = "only a beam has ends; choose box, sphere or nodes"
-                    raise refuse(said, "geometry", "held", i, "end")
+            refuse_ends(self.geometry.held, "geometry", "held")
         return self
 
 
-SuctionBody = Annotated[
-    SuctionCup | StaticPartner | RigidPartner | SoftPartner, Field(discriminator="kind"), Kinds()
-]
-
-
-class SuctionContact(Spec):
-    """The three distances between two surfaces; each is at most the next."""
-
-    distance: Length = Field(0.0001, ge=0, description="Gap that is kept between surfaces.")
-    sealing: Length = Field(
-        0.0005,
-        gt=0,
-        description="Gap up to which a rim counts as one, and is airtight or lets through what flows.",
-    )
-    alarm: Length = Field(
-        0.002,
-        gt=0,
-        description="Gap up to which a vertex becomes a contact; further off where free motion may close it.",
-    )
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "SuctionContact":
-        if self.sealing > self.alarm:
-            raise refuse(
-                f"it must not exceed alarm = {self.alarm:g} m, beyond which no gap is known", "sealing"
-            )
-        if self.distance > self.sealing:
-            raise refuse(f"it must not exceed sealing = {self.sealing:g} m, or nothing seals", "distance")
-        return self
-
-
-class SuctionFriction(PlainFriction):
-    """Coulomb's coefficient of cup and partner; with `rough`, it depends on their roughness."""
-
-    default: Number = Field(0.6, ge=0, le=10, description="Coefficient of smooth surfaces.")
-    rough: Number | None = Field(
-        None, ge=0, le=10, description="Coefficient of very rough ones; without it, roughness has no effect."
-    )
-    half_depth: Length = Field(
-        2e-5, gt=0, description="Sum of both roughnesses at which it is half way from default to rough."
-    )
-
-    def at(self, depth: float) -> float:
-        """Coefficient of two surfaces whose roughnesses sum up to `depth` [m]."""
-        if self.rough is None:
-            return self.default
-        return self.rough + (self.default - self.rough) / (1.0 + depth / self.half_depth)
-
-
-class SuctionSolver(Spec):
-    """Block Gauss-Seidel over contacts, friction and pressures, and its stops."""
-
-    stop: Literal["residual", "sweeps"] = Field(
-        "residual", description="At the tolerance, or after all the sweeps (50 in the thesis)."
-    )
-    tolerance: Number = Field(1e-6, gt=0, lt=1, description="Relative residual at which it stops.")
-    sweeps: Sweeps = Field(300, description="Most sweeps in a step.")
+SuctionBody = Annotated[Cup | Static | Rigid | Soft, Field(discriminator="kind"), Kinds()]
 
 
 class SuctionScene(BaseScene):
@@ -240,17 +168,16 @@ class SuctionScene(BaseScene):
         "suction",
         description="What computes the scene: cups that stick by the pressure of the air they shut in.",
     )
-    rates: SuctionRates = Field(SuctionRates(), description="Rates of the loops.")
     bodies: tuple[SuctionBody, ...] = Field(description="The cups, and the one body that they are set on.")
-    tool: GrippedTool | None = Field(None, description="The cup that the hand moves; without it, none is.")
-    contact: SuctionContact = Field(SuctionContact(), description="Distances of contact and sealing.")
-    friction: SuctionFriction = Field(SuctionFriction(), description="Coefficient of friction.")
-    gas: Gas = Field(PassiveGas(kind="passive"), description="The air in the cavities.")
+    tool: Tool | None = Field(None, description="The cup that the hand moves; without it, none is.")
+    contact: Contact = Field(Contact(), description="Distances of contact and sealing.")
+    friction: Friction = Field(Friction(), description="Coefficient of friction.")
+    gas: Gas = Field(PassiveGas(), description="The air in the cavities.")
     refine: Flag = Field(
         True,
         description="Whether cavities end where the gap is the sealing distance, or at the next vertices.",
     )
-    solver: SuctionSolver = Field(SuctionSolver(), description="Solver of contacts and pressures.")
+    solver: SolverSpec = Field(SolverSpec(), description="Solver of contacts and pressures.")
 
     @classmethod
     def claims(cls, kinds: Set[str]) -> bool:
@@ -258,37 +185,46 @@ class SuctionScene(BaseScene):
         return "cup" in kinds
 
     @property
-    def cups(self) -> tuple[SuctionCup, ...]:
+    def cups(self) -> tuple[Cup, ...]:
         """The cups."""
-        return tuple(body for body in self.bodies if isinstance(body, SuctionCup))
+        return tuple(body for body in self.bodies if isinstance(body, Cup))
 
     @property
-    def partner(self) -> Partner:
+    def partner(self) -> Static | Rigid | Soft:
         """What they are set on."""
-        return next(body for body in self.bodies if not isinstance(body, SuctionCup))
+        return next(body for body in self.bodies if not isinstance(body, Cup))
 
-    def drive_of(self, cup: SuctionCup) -> Drive | None:
+    def drive_of(self, cup: Cup) -> Drive | None:
         """What moves a cup; of one that moves as another, that one's; None of the tool."""
         if not isinstance(cup.drive, SameDrive):
             return cup.drive
         return next(other.drive for other in self.cups if other.name == cup.drive.cup)
 
-    def roughness(self, cup: SuctionCup) -> float:
+    def roughness(self, cup: Cup) -> float:
         """Depth [m] of the gap that stays between a cup and the partner where they are pressed together."""
         return cup.roughness + self.partner.roughness
 
-    def mu(self, cup: SuctionCup) -> float:
+    def mu(self, cup: Cup) -> float:
         """Friction coefficient between a cup and the partner."""
         return self.friction.at(self.roughness(cup))
 
     @model_validator(mode="after")
     def _agrees(self) -> "SuctionScene":
+        contact = self.contact
+        if contact.sealing > contact.alarm:
+            said = f"it must not exceed alarm = {contact.alarm:g} m, beyond which no gap is known"
+            raise refuse(said, "contact", "sealing")
+        if contact.distance > contact.sealing:
+            said = f"it must not exceed sealing = {contact.sealing:g} m, or nothing seals"
+            raise refuse(said, "contact", "distance")
         if not self.cups:
             raise refuse('a cup is missing; give one body kind = "cup"', "bodies")
         partners = len(self.bodies) - len(self.cups)
         if partners != 1:
             said = "what the cups are set on is missing" if partners == 0 else "cups are set on one body"
             raise refuse(f'{said}; give one body of kind "mesh", "rigid" or "tets"', "bodies")
+        if isinstance(self.partner, Soft):
+            refuse_ends(self.partner.fixed, "bodies", self.partner.name, "fixed")
         if self.partner.regions and not isinstance(self.gas, PassiveGas):
             said = f'gas.kind = "{self.gas.kind}" lets nothing by; choose "passive" or "pumped"'
             raise refuse(said, "bodies", self.partner.name, "regions")

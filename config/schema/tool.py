@@ -1,17 +1,17 @@
 """The tools: bodies that are computed at the servo's rate, each held by a device."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from palpo.config.schema.base import Flag, Spec
+from palpo.config.schema.base import Flag, Only, Spec
 from palpo.config.schema.body import Place
 from palpo.config.schema.device import HapticDevice, WorkspaceSpec
 from palpo.config.schema.units import Damping, RotationalDamping, RotationalStiffness, Stiffness
 
 
-class GripSpec(Spec):
-    """How the device holds what it moves."""
+class HoldSpec(Place):
+    """How the device holds what it moves, and of a beam or a rigid body where: by one of node, end and at."""
 
     mode: Literal["coupling", "direct"] = Field(
         "coupling",
@@ -24,35 +24,25 @@ class GripSpec(Spec):
     rotational_damping: RotationalDamping = Field(0.001, ge=0, description="Damper on the orientation.")
 
 
-class GrippedTool(Spec):
-    """Which of the bodies the hand holds, by all of the nodes that are held of it."""
-
-    body: str = Field(description="Name of the body that the hand holds.")
-    hold: GripSpec = Field(GripSpec(), description="How the device holds it.")
-
-
-class HoldSpec(GripSpec, Place):
-    """Where and how the device holds the tool; the place by at most one of node, end and at."""
-
-
 class Tool(Spec):
-    """Which body is the tool, how it is held and which force is fed back."""
+    """Which body the hand holds, how, and which force is fed back."""
 
     body: str = Field(
-        description='Name of a beam or rigid body with rate = "high", or of a quasi-static one.'
+        description="Name of the body that the hand holds: at two rates a beam or a rigid body with rate = "
+        '"high", or a quasi-static one, which is held by its clamped nodes; a cup by its held ones.'
     )
     hold: HoldSpec = Field(HoldSpec(), description="The hold.")
-    feedback: Literal["constraints", "reaction"] = Field(
+    feedback: Annotated[Literal["constraints", "reaction"], Only("multirate")] = Field(
         "constraints",
         description="Sum of the constraint forces on the tool (the paper's), or reaction of the held point, "
         "which adds the tool's own weight and inertia.",
     )
-
-
-class FurtherToolSpec(Tool):
-    """A tool beside the first, in a hand of its own."""
-
-    device: HapticDevice = Field(description="Its device, and the simulated hand that holds it.")
-    workspace: WorkspaceSpec = Field(
-        WorkspaceSpec(), description="From that device's frame to the scene's; its button is that device's."
+    device: Annotated[HapticDevice | None, Only("multirate")] = Field(
+        None,
+        description="Of a further tool: its device, and the simulated hand that holds it. The first one's is "
+        "the scene's.",
+    )
+    workspace: Annotated[WorkspaceSpec | None, Only("multirate")] = Field(
+        None,
+        description="Of a further tool: from its device's frame to the scene's; its button is that device's.",
     )

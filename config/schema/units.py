@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from palpo.config.words import in_words
+
 # Kind of quantity -> unit -> factor to SI. The first unit of each kind is the SI unit itself.
 UNITS: dict[str, dict[str, float]] = {
     "number": {"": 1.0, "%": 0.01},
@@ -32,11 +34,6 @@ UNITS: dict[str, dict[str, float]] = {
 }
 
 _TEXT = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
-
-
-def in_words(names: list[str], last: str = "or") -> str:
-    """Join names as prose does: a, b or c."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}"
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def without_pull(compliance: Floats, gap: Floats) -> Floats:
         acts = now
 
 
-class Block:
+class IndentedBlock:
     """The quarter: its freedoms, which of them are free, and those of the top's nodes near the ball."""
 
     def __init__(self, mesh: tuple[int, int]) -> None:
@@ -100,7 +100,7 @@ def forces(nu: float, mesh: tuple[int, int]) -> Floats:
     from skfem import asm
     from skfem.models.elasticity import lame_parameters, linear_elasticity
 
-    block = Block(mesh)
+    block = IndentedBlock(mesh)
     r = np.hypot(block.places[:, 0], block.places[:, 2])
     dofs = block.top[r < 0.98 * RADIUS, 1]
     r = r[r < 0.98 * RADIUS]
@@ -117,7 +117,7 @@ def turning_forces(nu: float, mesh: tuple[int, int]) -> Floats:
     """The same where axes turn and the ball pushes along its normals."""
     from skfem.models.elasticity import lame_parameters
 
-    lame, block = lame_parameters(YOUNG, nu), Block(mesh)
+    lame, block = lame_parameters(YOUNG, nu), IndentedBlock(mesh)
     grads, weights, dofs = elements_of(block)
     u, out = np.zeros(block.basis.N), []
     for depth in DEPTHS:
@@ -144,7 +144,7 @@ def turning_forces(nu: float, mesh: tuple[int, int]) -> Floats:
     return np.array(out)
 
 
-def elements_of(block: Block) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def elements_of(block: IndentedBlock) -> tuple[Floats, Floats, NDArray[np.int64]]:
     """Gradients of the shape functions (elements, points, 27, 3), weights (elements, points) and freedoms
     (elements, 27, 3) of the block's elements."""
     from skfem import Basis, ElementHex2

@@ -11,7 +11,8 @@ import palpo
 from palpo.app.cli.main import main
 from palpo.app.systems.system import find_system
 from palpo.config import systems
-from palpo.config.load import ConfigError, json_schema, load_scene
+from palpo.config.load import json_schema, load_scene
+from palpo.config.words import ConfigError
 
 FOLDER = Path(__file__).parent
 LINE = 'spring_wall = "spring_wall:SYSTEM"'.replace('"', "")

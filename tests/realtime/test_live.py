@@ -13,7 +13,8 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
-from palpo.config.load import ConfigError, load_scene
+from palpo.config.load import load_scene
+from palpo.config.words import ConfigError
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.flags import FADING, PAUSING, RATE_LIMITED
 from palpo.haptics.recording import read_recording

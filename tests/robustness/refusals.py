@@ -2,7 +2,8 @@
 
 import pytest
 
-from palpo.config.load import ConfigError, parse_scene
+from palpo.config.load import parse_scene
+from palpo.config.words import ConfigError
 
 
 def refused(scene: str, file: str, override: str) -> str:

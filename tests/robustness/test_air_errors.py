@@ -2,7 +2,8 @@
 
 import pytest
 
-from palpo.config.load import ConfigError, load_scene
+from palpo.config.load import load_scene
+from palpo.config.words import ConfigError
 
 REFUSED = [
     ("air.cup=cop", 'air.cup = "cop": no such body; did you mean "cup"?'),

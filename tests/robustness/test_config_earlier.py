@@ -6,8 +6,9 @@ import pytest
 
 from palpo.app.runtime.live import changed
 from palpo.config.earlier import DEFAULTS
-from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene, recorded_scene
+from palpo.config.load import list_scenes, load_scene, parse_scene, recorded_scene
 from palpo.config.toml import write_toml
+from palpo.config.words import ConfigError
 
 SCENES = [name for name in list_scenes() if name.startswith(("hapco-", "suction-"))]
 KINDS = {"mesh": "static", "tets": "soft", "rigid": "rigid"}

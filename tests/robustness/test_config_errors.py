@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palpo.config.load import ConfigError, load_scene, parse_scene
-from palpo.config.schema.base import Spec, kind_of
+from palpo.config.load import load_scene, parse_scene
+from palpo.config.schema.base import Spec, is_tagged, kind_of
+from palpo.config.words import ConfigError
 from tests.robustness.refusals import refused
 
 SCENE = """
@@ -56,7 +57,7 @@ REFUSED = [
     # keys
     ("rates.lowhz=3", 'rates.lowhz = 3: unknown key; did you mean "low_hz"?'),
     ("bodies.ball.geometry.raduis=1", 'bodies.ball.geometry.raduis = 1: unknown key; did you mean "radius"?'),
-    ("tool={}", "tool.body: the key is missing (Name of a beam or rigid body"),
+    ("tool={}", "tool.body: the key is missing (Name of the body that the hand holds"),
     ("bodies.block.geometry={kind='block'}", "bodies.block.geometry.size: the key is missing (Edge lengths"),
     ("bodies.floor.geometry={}", "bodies.floor.geometry: unknown key; a plane is given by point and normal"),
     ("bodies.floor.fixed=[]", "bodies.floor.fixed = []: unknown key; this body never moves"),
@@ -353,7 +354,7 @@ def _toml(value):
 def test_no_kind_is_also_a_key_of_its_table():
     # A refusal tells the tag of a union from a key by its name.
     for model in _below(Spec):
-        if "kind" in model.model_fields and model.model_fields["kind"].is_required():
+        if is_tagged(model):
             assert kind_of(model) not in model.model_fields
 
 

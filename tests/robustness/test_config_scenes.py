@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from palpo.config.load import ConfigError, json_schema, list_scenes, load_scene, parse_scene, scene_tables
-from palpo.config.schema.material import MaterialSpec, library
+from palpo.config.load import json_schema, list_scenes, load_scene, parse_scene, scene_tables
+from palpo.config.schema.material import Elastic, library
 from palpo.config.schema.rates import Rates
 from palpo.config.systems import SYSTEMS
+from palpo.config.words import ConfigError
 from palpo.physics.systems.snap.connectors.registry import generate
 
 SHIPPED = ["beams", "grooves", "mixed-cup", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
@@ -110,7 +111,7 @@ def test_an_override_reaches_into_a_material_given_by_name():
     scene = load_scene("wire", ["bodies.cylinder.material.density=900"])
     material = scene.body("cylinder").material
     assert material.density == 900.0
-    assert material.youngs_modulus == MaterialSpec.model_validate("gelatine").youngs_modulus
+    assert material.youngs_modulus == Elastic.model_validate("gelatine").youngs_modulus
 
 
 def test_an_override_without_quotes_is_text():
@@ -119,7 +120,7 @@ def test_an_override_without_quotes_is_text():
 
 @pytest.mark.parametrize("name", list(library()))
 def test_every_material_of_the_library_is_valid(name):
-    material = MaterialSpec.model_validate(name)
+    material = Elastic.model_validate(name)
     assert material.name == name and 1e3 < material.youngs_modulus < 1e12
 
 
@@ -171,7 +172,7 @@ def test_the_json_schema_names_units_and_is_closed():
     assert all(one["additionalProperties"] is False for one in systems)
     assert not any("system" in one["required"] for one in systems)
     assert schema["$defs"]["Rates"]["properties"]["low_hz"]["unit"] == "Hz"
-    assert "liver" in str(schema["$defs"]["MaterialSpec"])
+    assert "liver" in str(schema["$defs"]["Elastic"])
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from palpo.app.cli.refusal import speaks
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
-from palpo.config.load import ConfigError, list_scenes, load_scene, parse_scene
+from palpo.config.load import list_scenes, load_scene, parse_scene
+from palpo.config.words import ConfigError
 from palpo.haptics.backends.replay import read_trajectory, spline_path
 from palpo.haptics.device import make_virtual_device
 from palpo.haptics.recording import read_recording

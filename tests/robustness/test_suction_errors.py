@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from palpo.config.load import ConfigError, parse_scene
+from palpo.config.load import parse_scene
 from palpo.config.schema.geometry import CupModel, Resolution
+from palpo.config.words import ConfigError
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup, require_opening
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.partners import require_closed

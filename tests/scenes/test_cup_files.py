@@ -6,7 +6,8 @@ import pytest
 from palpo.app.build import volume_mesh
 from palpo.app.report.design_export import write_stl
 from palpo.app.systems.suction.build import build
-from palpo.config.load import ConfigError, parse_scene
+from palpo.config.load import parse_scene
+from palpo.config.words import ConfigError
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 
 SCENE = """

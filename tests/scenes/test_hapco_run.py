@@ -15,7 +15,8 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
 from palpo.app.systems.hapco.build import settings_of
-from palpo.config.load import ConfigError, load_scene
+from palpo.config.load import load_scene
+from palpo.config.words import ConfigError
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.device_spec import DEVICES
 from palpo.haptics.errors import HapticsError

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from palpo.app.build.meshes import quasistatic_body
+from palpo.app.build.quasistatic import quasistatic_body
 from palpo.app.cli.refusal import Refusal
 from palpo.app.runtime import memory
 from palpo.config.load import load_scene
@@ -49,7 +49,7 @@ def test_a_body_larger_than_the_memory_is_refused_before_its_mesh_is_made(monkey
     spec = load_scene("hapco-soft", ["bodies.finger.geometry.divisions=[158, 5, 10]"])
     told = spec.mobile
     monkeypatch.setattr(memory, "memory_left", lambda: 1_000_000_000)
-    monkeypatch.setattr("palpo.app.build.meshes.hex_block", lambda *_: pytest.fail("it was begun"))
+    monkeypatch.setattr("palpo.physics.mesh.generate.hex_block", lambda *_: pytest.fail("it was begun"))
     with pytest.raises(
         Refusal, match=r"divisions: K\^-1 of 4,842 surface nodes takes about 3.\d\d GB, and 1.00 GB"
     ):

@@ -11,7 +11,8 @@ from palpo.app.runtime.live import changed, live_keys
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
-from palpo.config.load import ConfigError, list_scenes, load_scene
+from palpo.config.load import list_scenes, load_scene
+from palpo.config.words import ConfigError
 from palpo.haptics.flags import STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import PRESSURE

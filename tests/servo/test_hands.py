@@ -11,7 +11,8 @@ from palpo.app.runtime.replay import replay
 from palpo.app.runtime.rigs import Further
 from palpo.app.runtime.session import run
 from palpo.app.systems.system import make_rig
-from palpo.config.load import ConfigError, load_scene, parse_scene
+from palpo.config.load import load_scene, parse_scene
+from palpo.config.words import ConfigError
 from palpo.haptics.control import finished_reason, is_frozen, request_pause, request_stop, tick_count
 from palpo.haptics.device import DEVICE_GONE
 from palpo.haptics.drain import drain_rows

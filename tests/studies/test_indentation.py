@@ -12,7 +12,7 @@ from palpo.studies.reference.indentation import (
     DEPTHS,
     RATIOS,
     YOUNG,
-    Block,
+    IndentedBlock,
     elements_of,
     forces,
     inner_force,
@@ -43,7 +43,7 @@ def test_the_stored_figures_are_those_of_the_script():
 
 def test_the_stiffness_of_axes_that_have_not_turned_is_the_other_programs_own():
     """And one that turns with all axes alike leaves no force: a block that is turned as a whole."""
-    mesh, lame = Block((2, 2)), lame_parameters(YOUNG, 0.3)
+    mesh, lame = IndentedBlock((2, 2)), lame_parameters(YOUNG, 0.3)
     grads, weights, dofs = elements_of(mesh)
     still = np.broadcast_to(np.eye(3), (*weights.shape, 3, 3))
     known = asm(linear_elasticity(*lame), mesh.basis)

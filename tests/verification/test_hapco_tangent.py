@@ -12,7 +12,8 @@ from palpo.app.devices.protection import limits_of
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
-from palpo.config.load import ConfigError, load_scene
+from palpo.config.load import load_scene
+from palpo.config.words import ConfigError
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.compliance.followed import SMOOTHING, aim, make_followed
 from palpo.physics.contact.laws import OPEN, SLIP, STICK

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, get_args
 
 from palpo.app.runtime.live import Live, around, hand_keys, hold_keys
 from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
-from palpo.config.schema.hapco import HapcoScene, HapcoSolver
+from palpo.config.schema.hapco import HapcoScene
+from palpo.config.schema.solver import METHODS, SolverSpec
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
@@ -80,36 +81,31 @@ class Hapco(System):
 
     def add_shapes(self, spec: HapcoScene, shapes: Shapes) -> None:
         """See System."""
-        from palpo.app.build.meshes import solid_mesh
+        from palpo.app.build.shapes import add_body
 
         for body in (spec.mobile, spec.fixed):
-            mesh = solid_mesh(body)
-            shapes.add(body.name, mesh.nodes, mesh.surface().triangles, colour=body.colour)
+            add_body(shapes, body)
 
 
-def _solver_keys(solver: HapcoSolver) -> list[Live]:
+def _solver_keys(solver: SolverSpec) -> list[Live]:
     """Method and stops; rho is chosen by its power of ten, and the factor is what lies between."""
     rho = solver.rho if isinstance(solver.rho, str) else f"{solver.rho:g}"
     choices = ("computed", *RHO) if rho in RHO or rho == "computed" else ("computed", rho, *RHO)
     return [
-        Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name, choices=_literals("name")),
+        Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name, choices=METHODS["hapco"]),
         Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
         Live("solver.rho", "solver", "rho_min, N/m", "", 0.0, 0.0, rho, choices=choices,
              help="of Uzawa's method: computed from W, or imposed"),
         Live("solver.rho_factor", "solver", "times", "", 0.01, max(100.0, solver.rho_factor),
              solver.rho_factor, True, help="multiplies rho_min"),
         Live("solver.error_kind", "solver", "Uzawa stops by", "", 0.0, 0.0, solver.error_kind,
-             choices=_literals("error_kind"),
+             choices=get_args(SolverSpec.model_fields["error_kind"].annotation),
              help="residual: the tolerance; relative and physical: the Gauss-Seidel error"),
         Live("solver.gauss_seidel_error", "solver", "Gauss-Seidel error", "", 1e-12, 0.5,
              solver.gauss_seidel_error, True),
         Live("solver.uzawa_error", "solver", "Uzawa error", "", 1e-12, 0.5, solver.uzawa_error, True,
              help="at each contact, of uzawa-local"),
     ]  # fmt: skip
-
-
-def _literals(key: str) -> tuple[str, ...]:
-    return get_args(HapcoSolver.model_fields[key].annotation)
 
 
 SYSTEM = Hapco()

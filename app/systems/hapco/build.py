@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import chosen_nodes, gains_of, key_of
+from palpo.app.build.quasistatic import quasistatic_body
 from palpo.app.cli.progress import Progress
 from palpo.config.schema.hapco import HapcoScene
 from palpo.physics.bodies.quasistatic import QuasistaticBody

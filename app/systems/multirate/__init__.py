@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
-from palpo.config.schema.body import BeamBodySpec, PlaneBody, QuasistaticBodySpec, RigidBodySpec, TetBodySpec
+from palpo.config.schema.body import Plane
 from palpo.config.schema.scene import SceneSpec
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from palpo.app.runtime.rigs import Rig, Start
     from palpo.app.visual.rest import Shapes
 
@@ -60,29 +58,15 @@ class Multirate(System):
 
     def add_shapes(self, spec: SceneSpec, shapes: Shapes) -> None:
         """See System."""
-        from palpo.app.build.meshes import solid_mesh
-        from palpo.app.build.parts import beam_line, static_surface
-        from palpo.app.build.soft_parts import soft_mesh
+        from palpo.app.build.shapes import add_body
         from palpo.app.visual.solids import plate
 
         for body in spec.bodies:
-            if isinstance(body, TetBodySpec):
-                mesh = soft_mesh(body)
-                shapes.add(body.name, mesh.nodes, mesh.surface().triangles, colour=body.colour)
-            elif isinstance(body, QuasistaticBodySpec):
-                held = solid_mesh(body)
-                shapes.add(body.name, held.nodes, held.surface().triangles, colour=body.colour)
-            elif isinstance(body, BeamBodySpec):
-                line = beam_line(body)
-                shapes.add(body.name, line.nodes, kind="tube", radius=line.radius, colour=body.colour)
-            elif isinstance(body, RigidBodySpec):
-                shapes.add(body.name, *_rigid(body), colour=body.colour)
-            elif not isinstance(body, PlaneBody):
-                surface = static_surface(body)
-                shapes.add(body.name, surface.vertices, surface.triangles, colour=body.colour, static=True)
+            if not isinstance(body, Plane):
+                add_body(shapes, body)
         solid = np.vstack([*shapes.points, np.array([p[1:] for p in spec.device.path])])
         for body in spec.bodies:
-            if isinstance(body, PlaneBody):
+            if isinstance(body, Plane):
                 shapes.add(body.name, plate(body, solid), kind="plane", colour=body.colour, static=True)
 
     def rehearse(self) -> None:
@@ -105,21 +89,6 @@ class Multirate(System):
         rehearse(REHEARSED, (SHARED,))
         rehearse_air()
         super().rehearse()
-
-
-def _rigid(body: RigidBodySpec) -> tuple[NDArray[np.float64], Any]:
-    """Vertices where they are placed, and triangles."""
-    from palpo.app.build.parts import rigid_form
-    from palpo.app.visual.solids import capsule_surface
-    from palpo.haptics.workspace import quaternion_matrix
-
-    g, scale = body.geometry, body.placement.scale
-    turn = quaternion_matrix(body.placement.quaternion)
-    points, triangles, _, _, _, centre, _ = rigid_form(body)
-    if g.kind in ("sphere", "capsule"):
-        length = g.length * scale if g.kind == "capsule" else 0.0
-        points, triangles = capsule_surface(g.radius * scale, length)
-    return np.array(body.placement.position) + (points + centre) @ turn.T, triangles
 
 
 SYSTEM = Multirate()

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.meshes import quasistatic_body
 from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
+from palpo.app.build.quasistatic import quasistatic_body
 from palpo.app.build.soft_parts import soft_part
 from palpo.app.systems.multirate.falling import falling
 from palpo.app.systems.multirate.joints import make_joints, moving_points
-from palpo.config.schema.body import Body, QuasistaticBodySpec, TetBodySpec
-from palpo.config.schema.scene import SceneSpec
+from palpo.config.schema.body import Quasistatic, Soft
+from palpo.config.schema.scene import Body, SceneSpec
 from palpo.config.schema.tool import HoldSpec, Tool
 from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
@@ -158,7 +158,7 @@ def change_scene(scene: Scene, spec: SceneSpec) -> None:
     scene.hold.gains[0] = tuple(gains_of(spec.tool.hold))
 
 
-def _quasistatic_part(spec: SceneSpec, body: QuasistaticBodySpec) -> BodyPart:
+def _quasistatic_part(spec: SceneSpec, body: Quasistatic) -> BodyPart:
     """A tool without inertia, of which the boundary's nodes are points."""
     solid = quasistatic_body(body, key_of(spec, "bodies", body.name, "clamped"), spec.gravity)
     triangles, n = solid.slot[solid.surface.triangles].astype(np.int32), len(solid.surface_nodes)
@@ -167,9 +167,9 @@ def _quasistatic_part(spec: SceneSpec, body: QuasistaticBodySpec) -> BodyPart:
 
 
 def _part(spec: SceneSpec, body: Body) -> BodyPart:
-    if isinstance(body, QuasistaticBodySpec):
+    if isinstance(body, Quasistatic):
         return _quasistatic_part(spec, body)
-    return soft_part(spec, body) if isinstance(body, TetBodySpec) else make_part(spec, body)
+    return soft_part(spec, body) if isinstance(body, Soft) else make_part(spec, body)
 
 
 def build_scene(spec: SceneSpec) -> Scene:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from palpo.app.build.parts import BodyPart
 from palpo.config.schema.attachment import FrameAttachment
-from palpo.config.schema.body import BeamBodySpec, PlaneBody, RigidBodySpec, TetBodySpec
+from palpo.config.schema.body import Beam, Plane, Rigid, Soft
 from palpo.config.schema.scene import SceneSpec
 
 
@@ -22,7 +22,7 @@ def falling(spec: SceneSpec, parts: Sequence[BodyPart]) -> list[str]:
         return []
     axes = np.linalg.svd(gravity[None])[2]
     axes[0] = gravity / np.linalg.norm(gravity)  # where it points; it may be the other way
-    boxes = {part.spec.name: _box(part, axes) for part in parts if not isinstance(part.spec, PlaneBody)}
+    boxes = {part.spec.name: _box(part, axes) for part in parts if not isinstance(part.spec, Plane)}
     loose = _loose(spec)
     held = {body.name for body in spec.bodies} - loose | {WORLD}
     joined = set(_joined(spec))
@@ -40,7 +40,7 @@ WORLD = ""
 def _loose(spec: SceneSpec) -> set[str]:
     """Bodies that move, that no hand leads and of which no node is fixed."""
     tools = {spec.tool.body, *(tool.body for tool in spec.tools)}
-    moving = [b for b in spec.bodies if isinstance(b, TetBodySpec | BeamBodySpec | RigidBodySpec)]
+    moving = [b for b in spec.bodies if isinstance(b, Soft | Beam | Rigid)]
     return {b.name for b in moving if b.name not in tools and not getattr(b, "fixed", ())}
 
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from palpo.app.build.parts import BodyPart, key_of, places_on
 from palpo.config.schema.attachment import FrameAttachment, SlideAttachment, WeldAttachment
-from palpo.config.schema.body import BeamBodySpec, Place, RigidBodySpec, TetBodySpec
+from palpo.config.schema.body import Beam, Place, Rigid, Soft
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.path import TickPath, oscillation, waypoints
 from palpo.haptics.workspace import quaternion_matrix, quaternion_product
@@ -32,7 +32,7 @@ class JointBlocks:
         """Global point of a place on a body."""
         b = self.names.index(name)
         part = self.parts[b]
-        if isinstance(part.spec, TetBodySpec | BeamBodySpec):
+        if isinstance(part.spec, Soft | Beam):
             nodes = part.points[: part.n_points]
             if place.node is not None:
                 if place.node >= len(nodes):
@@ -54,9 +54,9 @@ class JointBlocks:
         """Global rotation that goes with a point; -1 on a body that cannot turn."""
         b = self.names.index(name)
         part = self.parts[b]
-        if isinstance(part.spec, BeamBodySpec):
+        if isinstance(part.spec, Beam):
             return point + part.n_points
-        if isinstance(part.spec, RigidBodySpec):
+        if isinstance(part.spec, Rigid):
             return int(self.first[b]) + part.n_points
         return -1
 

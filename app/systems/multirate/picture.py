@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
 from palpo.app.visual.frames import Frames
-from palpo.app.visual.solids import capsule_surface, plate, rotate
-from palpo.config.schema.body import PlaneBody, RigidBodySpec, TetBodySpec
+from palpo.app.visual.solids import plate, rotate, round_surface
+from palpo.config.schema.body import Plane, Rigid, Soft
 from palpo.config.schema.scene import SceneSpec
 from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.bodies.soft import SoftBody
@@ -91,13 +91,11 @@ class Visual(Frames):
         self._shapes: list[_Shape] = []
         self._first = 0
         rest = [
-            self._add(spec, number)
-            for number, body in enumerate(spec.bodies)
-            if not isinstance(body, PlaneBody)
+            self._add(spec, number) for number, body in enumerate(spec.bodies) if not isinstance(body, Plane)
         ]
         solid = np.vstack([*rest, np.array([p[1:] for p in spec.device.path])])
         for number, body in enumerate(spec.bodies):
-            if isinstance(body, PlaneBody):
+            if isinstance(body, Plane):
                 rest.append(self._add_plane(body, number, solid))
         vertices = np.vstack(rest)
         self.geometry = make_geometry([s.drawable for s in self._shapes], vertices)
@@ -131,13 +129,13 @@ class Visual(Frames):
             rest, triangles = scene.rest[first : first + n], np.zeros((0, 3), np.int32)
             if number in self.members:
                 fixed = np.flatnonzero(self.members[number].body.model.fixed).astype(np.int32)
-        elif isinstance(body, RigidBodySpec):
+        elif isinstance(body, Rigid):
             local, triangles = self._rigid(body, number, triangles)
             rest = self._placed(number, local)
         else:
             static = body.kind == "mesh"
             rest = scene.rest[first : first + n_points]
-            if isinstance(body, TetBodySpec):
+            if isinstance(body, Soft):
                 fixed = self.members[number].body.fixed
         drawable = Drawable(
             body.name, kind, self._first, len(rest), triangles, radius, body.colour, fixed, static  # type: ignore[arg-type]
@@ -146,11 +144,11 @@ class Visual(Frames):
         self._first += len(rest)
         return rest
 
-    def _rigid(self, body: RigidBodySpec, number: int, triangles: Indices) -> tuple[Floats, Indices]:
+    def _rigid(self, body: Rigid, number: int, triangles: Indices) -> tuple[Floats, Indices]:
         """Vertices in body axes and triangles of a rigid body."""
-        scale, g = body.placement.scale, body.geometry
-        if g.kind in ("sphere", "capsule"):
-            return capsule_surface(g.radius * scale, g.length * scale if g.kind == "capsule" else 0.0)
+        shown = round_surface(body.geometry, body.placement.scale)
+        if shown is not None:
+            return shown
         if number in self.members:
             return self.members[number].body.points, triangles
         start, stop = self._tools[number].span
@@ -162,7 +160,7 @@ class Visual(Frames):
         state = tool.state if tool is not None else self.members[number].body.state
         return state.x[0] + rotate(state.q[0], local)
 
-    def _add_plane(self, body: PlaneBody, number: int, solid: Floats) -> Floats:
+    def _add_plane(self, body: Plane, number: int, solid: Floats) -> Floats:
         corners = plate(body, solid)
         drawable = Drawable(body.name, "plane", self._first, 4, colour=body.colour, static=True)
         self._shapes.append(_Shape(drawable, number, None))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from palpo.app.runtime.live import Live, around, hand_keys
 from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
-from palpo.config.schema.snap import SnapScene, SnapSolver
+from palpo.config.schema.snap import SnapScene
+from palpo.config.schema.solver import METHODS
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
@@ -50,7 +51,7 @@ class Snap(System):
                  damping),
             around("admittance.mass", "admittance", "mass M_ad", "kg", mass),
             Live("solver.name", "solver", "solver", "", 0.0, 0.0, solver.name,
-                 choices=get_args(SnapSolver.model_fields["name"].annotation)),
+                 choices=METHODS["snap"]),
             Live("solver.tolerance", "solver", "tolerance", "", 1e-12, 1e-1, solver.tolerance, True),
             Live("solver.sweeps", "solver", "sweeps", "", 1, 10000, solver.sweeps, True),
             *hand_keys(spec),

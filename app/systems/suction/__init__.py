@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
 from palpo.app.systems.system import ENGINE, PHYSICS, YIELDS, System
 from palpo.config.schema.gas import AirtightGas, PassiveGas, PumpedGas
-from palpo.config.schema.partner import SoftPartner
 from palpo.config.schema.suction import ScriptedDrive, SuctionScene
 
 if TYPE_CHECKING:
@@ -79,20 +78,10 @@ class SuctionSystem(System):
 
     def add_shapes(self, spec: SuctionScene, shapes: Shapes) -> None:
         """See System."""
-        from palpo.app.build.meshes import cup_mesh, rigid_surface, soft_partner_mesh
-        from palpo.app.build.parts import placed
+        from palpo.app.build.shapes import add_body
 
-        for cup in spec.cups:
-            mesh = cup_mesh(cup)
-            shapes.add(cup.name, mesh.nodes, mesh.surface().triangles, colour=cup.colour)
-        told = spec.partner
-        if isinstance(told, SoftPartner):
-            mesh = soft_partner_mesh(told)
-            points, triangles = mesh.nodes, mesh.surface().triangles
-        else:
-            surface = rigid_surface(spec)
-            points, triangles = placed(surface.vertices, told.placement), surface.triangles
-        shapes.add(told.name, points, triangles, colour=told.colour, static=told.kind == "mesh")
+        for body in (*spec.cups, spec.partner):
+            add_body(shapes, body, smooth=False)
 
     def rehearse(self) -> None:
         """See System."""

@@ -7,27 +7,26 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
-from palpo.app.build.meshes import cut_cup, rigid_surface, soft_partner_mesh
-from palpo.app.build.parts import chosen_nodes, gains_of, key_of, placed
+from palpo.app.build.parts import chosen_nodes, gains_of, key_of, material_of
+from palpo.app.build.shapes import cut_cup, placed, soft_mesh, surface_of
 from palpo.app.build.volume_mesh import tetrahedra
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import gas as gas_schema
-from palpo.config.schema import material as schema
-from palpo.config.schema.body import SphereRegion
+from palpo.config.schema.body import Rigid, Soft, SphereRegion
 from palpo.config.schema.gas import ActiveGas, AirtightGas, PassiveGas
 from palpo.config.schema.geometry import BellowsCup, CupModel, DrawnCup, RevolvedCup
-from palpo.config.schema.partner import RigidPartner, SoftPartner
+from palpo.config.schema.material import Elastic
 from palpo.config.schema.suction import (
-    ArmGeometry,
     CableDrive,
+    Cup,
     CupFile,
     FigureDrive,
     FreeDrive,
+    OctopusArm,
     ScriptedDrive,
-    SuctionCup,
     SuctionScene,
 )
-from palpo.config.schema.tool import GripSpec
+from palpo.config.schema.tool import HoldSpec
 from palpo.haptics.path import waypoints
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies.chain_body import RigidBody
@@ -39,6 +38,7 @@ from palpo.physics.fem.material import Material
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, require_opening
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.octopus_arm import octopus_arm
+from palpo.physics.mesh.partners import require_closed
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.mesh.toy import COIL_RADIUS, HEAD_RADIUS
 from palpo.physics.numerics.errors import InputError
@@ -72,7 +72,7 @@ SERVO_TOLERANCE, SERVO_SWEEPS = 1e-4, 30
 """The servo starts from its last tick's solution; 30 sweeps take 0.3 ms."""
 
 
-class Soft(NamedTuple):
+class CupForm(NamedTuple):
     """A soft body with cups, as a mesh says it."""
 
     mesh: TetMesh | HexMesh  # where it is placed
@@ -92,7 +92,7 @@ class SuctionBuild(NamedTuple):
     drives: list[CupDrive]
     hand: HandledCup | None
     gauge: Callable[[float], float] | None
-    soft: list[Soft]
+    soft: list[CupForm]
     rest: NDArray[np.float64]  # (m, 3) the partner's vertices as the scene begins [m]
 
 
@@ -152,7 +152,7 @@ def build(spec: SuctionScene) -> SuctionBuild:
     return SuctionBuild(suction, drives, hand, gauge, soft, rest)
 
 
-def capacity_of(cups: Sequence[Soft]) -> int:
+def capacity_of(cups: Sequence[CupForm]) -> int:
     """Most contacts in a step: all of the cups' nodes that may touch, a quarter more for the partner's, and
     all that may touch their own cup."""
     own = sum(form.touchable.size for form in cups)
@@ -169,7 +169,7 @@ def walls_on(spec: SuctionScene, material: Material, rest: NDArray[np.float64]) 
     if not isinstance(gas, PassiveGas):
         return None
     softness = _softness(material.youngs_modulus, material.poisson_ratio)
-    if isinstance(partner, SoftPartner):
+    if isinstance(partner, Soft):
         softness += _softness(partner.material.youngs_modulus, partner.material.poisson_ratio)
     own, key = _seal(gas.seal, softness, "gas.seal"), key_of(spec, "bodies", partner.name, "regions")
     regions = []
@@ -210,22 +210,22 @@ def _softness(youngs_modulus: float, poisson_ratio: float) -> float:
     return (1.0 - poisson_ratio**2) / youngs_modulus
 
 
-def coupling_gains(hold: GripSpec) -> Gains | None:
+def coupling_gains(hold: HoldSpec) -> Gains | None:
     """Of the coupling; None where the hand's pose is imposed."""
     return None if hold.mode == "direct" else gains_of(hold)
 
 
-def _soft(spec: SuctionScene, i: int) -> Soft:
+def _soft(spec: SuctionScene, i: int) -> CupForm:
     told = spec.cups[i]
     g, free = told.geometry, isinstance(told.drive, FreeDrive)
     mesh: TetMesh | HexMesh
     cables: tuple[NDArray[np.int64], ...] = ()
     shares: tuple[NDArray[np.float64], ...] = ()
-    if isinstance(g, ArmGeometry):
+    if isinstance(g, OctopusArm):
         arm = octopus_arm()
         mesh, held, seed, cables, shares = arm.mesh, arm.base, arm.seed, arm.cables, arm.shares
         wall = np.flatnonzero(mesh.nodes[:, 1] <= 1e-9)
-        given = schema.MaterialSpec.model_validate({"name": "silicone", "youngs_modulus": 150e3})
+        given = Elastic.model_validate({"name": "silicone", "youngs_modulus": 150e3})
     elif isinstance(g, CupFile):
         mesh = tetrahedra(g)
         require_opening(mesh.surface(told.name).compact(), spec.contact.sealing, g.path)
@@ -244,13 +244,11 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         given = _own_material(g)
     material = told.material or given
     assert material is not None
-    density = material.density
     mass = told.mass
     if mass is None and told.material is None and isinstance(g, CupModel):
         mass = CUPS[g.model].mass
     nodes = placed(mesh.nodes, told.placement)
-    if mass is not None:
-        density = mass / mesh.with_nodes(nodes).volume
+    volume = 1.0 if mass is None else mesh.with_nodes(nodes).volume
     whole = mesh.surface(told.name)
     surface = whole.used_vertices
     folds = None
@@ -260,9 +258,9 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
         if folds is not None:
             wall = np.union1d(wall, surface[fold_vertices(folds, skin.triangles)])
     wall = wall[np.isin(wall, surface)]
-    return Soft(
+    return CupForm(
         mesh.with_nodes(nodes),
-        Material(material.youngs_modulus, material.poisson_ratio, density, material.alpha, material.beta),
+        material_of(material, mass, volume),
         held,
         wall[np.argsort(-mesh.nodes[wall, 1], kind="stable")],
         seed,
@@ -272,15 +270,15 @@ def _soft(spec: SuctionScene, i: int) -> Soft:
     )
 
 
-def _own_material(g: CupModel | RevolvedCup | DrawnCup | BellowsCup) -> schema.MaterialSpec | None:
+def _own_material(g: CupModel | RevolvedCup | DrawnCup | BellowsCup) -> Elastic | None:
     """Silicone of the model's modulus."""
     if not isinstance(g, CupModel):
         return None
     given = {"youngs_modulus": CUPS[g.model].youngs_modulus, "poisson_ratio": POISSON_RATIO}
-    return schema.MaterialSpec.model_validate({"name": "silicone"} | given)
+    return Elastic.model_validate({"name": "silicone"} | given)
 
 
-def _body(spec: SuctionScene, told: SuctionCup, form: Soft) -> HeldBody:
+def _body(spec: SuctionScene, told: Cup, form: CupForm) -> HeldBody:
     mass, inertia, drive = 0.0, None, told.drive
     if isinstance(drive, FigureDrive):
         mass, inertia = drive.mass, 0.4 * drive.mass * HEAD_RADIUS**2 * np.eye(3)
@@ -298,7 +296,7 @@ def _body(spec: SuctionScene, told: SuctionCup, form: Soft) -> HeldBody:
 
 
 def _drive(
-    spec: SuctionScene, told: SuctionCup, body: HeldBody, form: Soft, partner: RigidBody | None
+    spec: SuctionScene, told: Cup, body: HeldBody, form: CupForm, partner: RigidBody | None
 ) -> list[CupDrive]:
     match spec.drive_of(told):
         case ScriptedDrive() as drive:
@@ -333,12 +331,14 @@ def _course(rows: Sequence[tuple[float, float]]) -> Course:
 def _partner(spec: SuctionScene, cups: list[HeldBody], capacity: int) -> tuple[ContactSide, RigidBody | None]:
     """The other side, and the rigid body in it."""
     told = spec.partner
-    if isinstance(told, SoftPartner):
+    if isinstance(told, Soft):
         return SoftSide(_soft_partner(spec, told, cups), capacity), None
-    surface = rigid_surface(spec)
+    surface = surface_of(told.geometry)
+    if told.geometry.kind == "file":
+        require_closed(surface, told.geometry.path)
     surface = surface.with_vertices(told.placement.scale * surface.vertices)
     rotation = quaternion_matrix(told.placement.quaternion)
-    if not isinstance(told, RigidPartner):
+    if not isinstance(told, Rigid):
         vertices = surface.vertices @ rotation.T + np.array(told.placement.position)
         return FixedSide(surface.with_vertices(vertices)), None
     surface.require_volume(key_of(spec, "bodies", told.name, "geometry"))
@@ -355,10 +355,9 @@ def _partner(spec: SuctionScene, cups: list[HeldBody], capacity: int) -> tuple[C
     return RigidSide(body, surface.with_vertices(surface.vertices - centre), capacity), body
 
 
-def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -> HeldBody:
-    mesh = soft_partner_mesh(told)
-    m = told.material
-    density = m.density if told.mass is None else told.mass / mesh.volume
+def _soft_partner(spec: SuctionScene, told: Soft, cups: list[HeldBody]) -> HeldBody:
+    mesh = soft_mesh(told)
+    assert isinstance(mesh, TetMesh | HexMesh)
     fixed = chosen_nodes(key_of(spec, "bodies", told.name, "fixed"), told.name, told.fixed, mesh.nodes)
     surface = mesh.surface(told.name).used_vertices
     distance = cKDTree(np.vstack([body.x for body in cups])).query(mesh.nodes[surface])[0]
@@ -367,7 +366,7 @@ def _soft_partner(spec: SuctionScene, told: SoftPartner, cups: list[HeldBody]) -
     return HeldBody(
         told.name,
         mesh,
-        Material(m.youngs_modulus, m.poisson_ratio, density, m.alpha, m.beta),
+        material_of(told.material, told.mass, mesh.volume),
         fixed,
         surface[np.argsort(-distance, kind="stable")],
         spec.gravity,
