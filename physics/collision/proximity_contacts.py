@@ -111,11 +111,6 @@ def plane_number(topology, p):
 
 
 @inlined
-def facet_point_number(topology, f, q):
-    return topology.point_body.shape[0] + topology.edges.shape[0] + 3 * f + q
-
-
-@inlined
 def add_contact(contacts, topology, name, body_1, body_2, n, distance, skin, mu):
     """Number of a new contact of two bodies of the topology, -1 where there is no room left.
 

@@ -1,22 +1,33 @@
-"""The contacts of a ball or a capsule with the facets of a soft body, by their areas.
+"""The contacts of a ball or a capsule with the facets of a soft body, by their areas: one a facet.
 
-Points inside of the facets meet it, and each stands for its part of the facet's area A: three, or one where
-facets are small for the ball. A body of elements knows no shape between its nodes, so that a facet that may
-nowhere enter the ball is too far out, and how far depends on where nodes stand. Here the surface between the
-nodes yields by itself, in proportion to the pressure: a contact of n on a facet gives f / (A / n) per newton,
-with f [m/Pa] what the elements miss (palpo.physics.fem.facet_yield). So it is as deep in the ball as the
-surface would be dented, and what is felt hangs neither on the nodes nor on a contact distance.
+Three points inside of each facet meet it, and each stands for a third of the facet's area A. A body of
+elements knows no shape between its nodes, so that a facet that may nowhere enter the ball is too far out, and
+how far depends on where nodes stand. Here the surface between the nodes yields by itself, in proportion to
+the pressure: a point, of n on a facet, gives f / (A / n) per newton, with f [m/Pa] what the elements miss
+(palpo.physics.fem.facet_yield). So it is as deep in the ball as the surface would be dented, and what is felt
+hangs neither on the nodes nor on a contact distance.
+
+What points bear is thus told by how deep they are, and one contact stands for all of a facet: at the centre
+of their pressures, in shares s of the whole, along the mean of their normals. Their law g_q + f n / A l_q = 0
+in the sum s_q times it,
+
+    sum s g + (f n / A) (sum s^2) l = 0,
+
+has the same force l where they are at rest, however many they are. While they move, their shares are those of
+the step's start.
 
 A point touches the ball that is seen from its facet's front. Where the nearest one is seen from behind, the
-ball's centre has gone into the body: that one pushes it out along its facet's normal, and gives nothing.
+ball's centre has gone into the body: its facet pushes it out along its normal, and gives nothing.
 """
+
+import numpy as np
 
 from palpo.physics.collision.closest import triangle_normal
 from palpo.physics.collision.proximity_contacts import (
     EDGE_FACET,
     GROUP_CAPACITY,
     add_contact,
-    facet_point_number,
+    face_number,
     identity,
     second_body,
 )
@@ -24,40 +35,25 @@ from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.numerics.math3 import cross3, dot3, norm3
 
 FACET_POINTS = 3
-"""Of a facet that is not small, one near each corner: with these weights exact for pressures up to the second
-order, where the middle is up to the first (G. Strang, G. Fix, An Analysis of the Finite Element Method, 1973,
-table 4.1)."""
+"""Of a facet, one near each corner: with these weights exact for pressures up to the second order (G. Strang,
+G. Fix, An Analysis of the Finite Element Method, 1973, table 4.1)."""
 OWN, OTHER = 2.0 / 3.0, 1.0 / 6.0
 """Weights of a point on the corner that it is near to, and on each of the two others."""
-SMALL = 0.4
-"""Facets whose longest edge, in the mean, is up to so many radii have one point, their middle: a dent as deep
-as a tenth of the radius then has some fifteen of them."""
+
+LEAST_ALONG = 0.1
+"""Least length of the mean of unit normals that counts: a facet's points may be on all sides of a ball."""
 
 LEAST_AREA = 1e-12
 """Area [m2] below which a facet touches nothing."""
 
 
 @inlined
-def points_of_facets(topology, line, faceted):
-    """How many of each facet meet a thick body."""
-    return 1 if topology.body_facet[faceted] <= SMALL * topology.body_radius[line] else FACET_POINTS
-
-
-@inlined
-def _weight(points, q, c):
-    """Of corner c in point q out of so many."""
-    if points == 1:
-        return 1.0 / 3.0
-    return OWN if q == c else OTHER
-
-
-@inlined
-def _facet_point(topology, x, t, points, q, out):
+def _facet_point(topology, x, t, q, out):
     """out (3,) = point q of facet t."""
     for i in range(3):
         out[i] = 0.0
         for c in range(3):
-            out[i] += _weight(points, q, c) * x[topology.triangles[t, c], i]
+            out[i] += (OWN if q == c else OTHER) * x[topology.triangles[t, c], i]
 
 
 @inlined
@@ -87,75 +83,120 @@ def _area(topology, x, t, vectors):
 
 @kernel
 def round_group(topology, x, e, second, start, stop, odometer, reach, mu, work, contacts):
-    """Contacts of the thick edge e with points of the facets second[start:stop], all of one body."""
-    p, d, n = work.vectors[0], work.vectors[1], work.vectors[2]
+    """Contacts of the thick edge e with the facets second[start:stop], all of one body."""
+    p, d, n, away = work.vectors[0], work.vectors[1], work.vectors[2], work.vectors[3]
     body_1 = topology.point_body[topology.edges[e, 0]]
     body_2 = second_body(topology, EDGE_FACET, second[start])
     radius = topology.body_radius[body_1] + topology.body_radius[body_2]
-    points, found, nearest = points_of_facets(topology, body_1, body_2), 0, -1
+    found, nearest, closest, height, corner = 0, -1, np.inf, 0.0, 0
     for k in range(start, stop):
         if work.due[k] > odometer + reach:
             continue
-        t, least = second[k], 1e300
+        t, least = second[k], np.inf
         a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
         triangle_normal(x[a], x[b], x[c], n)
-        for q in range(points):
-            _facet_point(topology, x, t, points, q, p)
-            s = _from_edge(topology, x, e, p, d)
-            distance = norm3(d)
+        for q in range(FACET_POINTS):
+            _facet_point(topology, x, t, q, p)
+            _from_edge(topology, x, e, p, d)
+            distance, above = norm3(d), dot3(d, n)
+            away[q] = distance if above > 0.0 else np.inf
             least = min(least, distance)
-            if distance - radius > reach or found == GROUP_CAPACITY:
-                continue
-            work.index[found], work.feature[found, 0] = t, q
-            work.weights[found, 0], work.distance[found] = s, distance
-            work.height[found] = dot3(d, n)
-            if nearest < 0 or distance < work.distance[nearest]:
-                nearest = found
-            found += 1
+            if distance < closest:
+                nearest, closest, height, corner = t, distance, above, q
         work.due[k] = odometer + least - radius
-    if found == 0:
-        return
-    if work.height[nearest] <= 0.0:
-        _push_out(topology, x, e, nearest, body_1, body_2, mu, work, contacts)
+        if least - radius > reach or found == GROUP_CAPACITY:
+            continue
+        work.index[found] = t
+        for q in range(FACET_POINTS):
+            work.weights[found, q] = away[q]
+        found += 1
+    if found > 0 and height <= 0.0:
+        _push_out(topology, x, e, nearest, corner, radius, mu, work, contacts)
         return
     for k in range(found):
-        area = _area(topology, x, work.index[k], work.vectors)
-        if work.height[k] <= 0.0 or area < LEAST_AREA:
-            continue
-        _facet_point(topology, x, work.index[k], points, work.feature[k, 0], p)
-        _from_edge(topology, x, e, p, d)
-        for i in range(3):
-            n[i] = d[i] / work.distance[k]
-        slot = _add(topology, e, k, body_1, body_2, n, work.distance[k], mu, work, contacts)
-        if slot < 0:
-            return
-        contacts.give[slot] = points * topology.facet_yield[work.index[k]] / area
+        _bear(topology, x, e, work.index[k], work.weights[k], radius, mu, work, contacts)
+
+
+@inlined
+def _shares(distance, radius, out):
+    """out (3,) = what each point bears of a facet's force, by how deep it is; where none is in, the nearest
+    one all of it. distance (3,) [m] of each from the edge, inf behind; returns the least."""
+    total, one = 0.0, 0
+    for q in range(FACET_POINTS):
+        out[q] = max(radius - distance[q], 0.0)
+        total += out[q]
+        if distance[q] < distance[one]:
+            one = q
+    for q in range(FACET_POINTS):
+        out[q] = out[q] / total if total > 0.0 else (1.0 if q == one else 0.0)
+    return distance[one]
 
 
 @kernel
-def _push_out(topology, x, e, k, body_1, body_2, mu, work, contacts):
-    """The contact of point k with an edge that is behind its facet."""
-    n, t = work.vectors[2], work.index[k]
+def _bear(topology, x, e, t, distance, radius, mu, work, contacts):
+    """The contact of facet t, whose points are at distances (3,) [m] from the edge."""
+    p, d, n, share = work.vectors[0], work.vectors[1], work.vectors[2], work.vectors[3]
+    area = _area(topology, x, t, work.vectors)
+    if _shares(distance, radius, share) == np.inf or area < LEAST_AREA:
+        return
+    away, along, corner = work.vectors[4], work.vectors[5], work.vectors[6]
+    gap, squares, at = 0.0, 0.0, 0.0
+    for i in range(3):
+        away[i] = along[i] = corner[i] = 0.0
+    for q in range(FACET_POINTS):
+        if share[q] == 0.0:
+            continue
+        _facet_point(topology, x, t, q, p)
+        at += share[q] * _from_edge(topology, x, e, p, d)
+        gap += share[q] * (distance[q] - radius)
+        squares += share[q] * share[q]
+        for i in range(3):
+            away[i] += share[q] * d[i]
+            along[i] += share[q] * d[i] / distance[q]
+            corner[i] += share[q] * (OWN if q == i else OTHER)
+    length = norm3(away)
+    for i in range(3):
+        n[i] = away[i] / length
+    whole = max(dot3(n, along), LEAST_ALONG)  # the force along n of a newton on the points
+    slot = _add(topology, e, t, at, corner, n, gap / whole, mu, contacts)
+    if slot >= 0:
+        contacts.give[slot] = FACET_POINTS * topology.facet_yield[t] / area * squares / whole**2
+        for i in range(3):  # both sides meet in the centre of pressure
+            contacts.arm[slot, 0, i] = -away[i]
+
+
+@kernel
+def _push_out(topology, x, e, t, q, radius, mu, work, contacts):
+    """The contact of point q of facet t with an edge that is behind it."""
+    p, d, n, corner = work.vectors[0], work.vectors[1], work.vectors[2], work.vectors[6]
     a, b, c = topology.triangles[t, 0], topology.triangles[t, 1], topology.triangles[t, 2]
     triangle_normal(x[a], x[b], x[c], n)
-    _add(topology, e, k, body_1, body_2, n, work.height[k], mu, work, contacts)
+    _facet_point(topology, x, t, q, p)
+    at = _from_edge(topology, x, e, p, d)
+    height = dot3(d, n)
+    for i in range(3):
+        corner[i] = OWN if q == i else OTHER
+    slot = _add(topology, e, t, at, corner, n, height - radius, mu, contacts)
+    if slot >= 0:
+        for i in range(3):
+            contacts.arm[slot, 0, i] = -height * n[i]
 
 
 @kernel
-def _add(topology, e, k, body_1, body_2, n, distance, mu, work, contacts):
-    """Number of the contact of point k along n (3,), at that distance [m] from the edge; -1 without room."""
-    t, q, s = work.index[k], work.feature[k, 0], work.weights[k, 0]
-    points = points_of_facets(topology, body_1, body_2)
-    name = identity(topology, EDGE_FACET, e, facet_point_number(topology, t, q))
-    slot = add_contact(contacts, topology, name, body_1, body_2, n, distance, 0.0, mu)
+def _add(topology, e, t, at, corner, n, gap, mu, contacts):
+    """Number of the contact along n (3,), with that gap [m], of a point at a share of edge e and one of facet
+    t by weights of its corners (3,); -1 without room."""
+    body_1 = topology.point_body[topology.edges[e, 0]]
+    body_2 = topology.point_body[topology.triangles[t, 0]]
+    name = identity(topology, EDGE_FACET, e, face_number(topology, t))
+    slot = add_contact(contacts, topology, name, body_1, body_2, n, 0.0, 0.0, mu)
     if slot < 0:
         return slot
-    for i in range(3):  # both sides meet in the facet's point
-        contacts.arm[slot, 0, i] = -distance * n[i]
+    contacts.gap[slot] = gap
     for i in range(2):
         contacts.slots[slot, 0, i] = topology.edges[e, i]
-    contacts.weights[slot, 0, 0], contacts.weights[slot, 0, 1] = 1.0 - s, s
+    contacts.weights[slot, 0, 0], contacts.weights[slot, 0, 1] = 1.0 - at, at
     for c in range(3):
         contacts.slots[slot, 1, c] = topology.triangles[t, c]
-        contacts.weights[slot, 1, c] = _weight(points, q, c)
+        contacts.weights[slot, 1, c] = corner[c]
     return slot

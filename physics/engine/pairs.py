@@ -178,12 +178,10 @@ def frozen_contacts(s, f, h):
     for c in range(n):
         found.identity[c], found.mu[c] = frame.contact_identity[f, c], frame.contact_mu[f, c]
         found.give[c] = frame.contact_give[f, c]
-        gap = -kept_gap(s.topology, frame.contact_body[f, c, 0], frame.contact_body[f, c, 1], s.skin[0])
+        gap = frame.contact_rest[f, c]
         for side in range(2):
             sense = 1.0 - 2.0 * side
-            body = frame.contact_body[f, c, side]
-            found.body[c, side] = body
-            gap -= s.topology.body_radius[body]
+            found.body[c, side] = frame.contact_body[f, c, side]
             for k in range(3):
                 p = frame.contact_points[f, c, side, k]
                 found.slots[c, side, k] = p
@@ -192,10 +190,6 @@ def frozen_contacts(s, f, h):
                 if p >= 0:
                     along = dot3(frame.contact_frame[f, c, 0], s.x[p])
                     gap += sense * found.weights[c, side, k] * along
-        if found.slots[c, 1, 0] < 0:
-            for plane in range(s.topology.planes.shape[0]):
-                if s.topology.plane_body[plane] == found.body[c, 1]:
-                    gap -= dot3(frame.contact_frame[f, c, 0], s.topology.planes[plane])
         found.gap[c] = gap
         for d in range(3):
             for i in range(3):

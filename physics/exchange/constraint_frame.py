@@ -106,6 +106,7 @@ class ConstraintFrame(NamedTuple):
     contact_arms: NDArray[np.float64]  # (3, contacts, 2, 3)
     contact_frame: NDArray[np.float64]  # (3, contacts, 3, 3)
     contact_mu: NDArray[np.float64]  # (3, contacts)
+    contact_rest: NDArray[np.float64]  # (3, contacts) [m] gap less its points' distance along the normal
     contact_give: NDArray[np.float64]  # (3, contacts)
     contact_body: NDArray[np.int32]  # (3, contacts, 2)
 
@@ -167,6 +168,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         contact_arms=np.zeros((n, capacity.contacts, 2, 3)),
         contact_frame=np.zeros((n, capacity.contacts, 3, 3)),
         contact_mu=np.zeros((n, capacity.contacts)),
+        contact_rest=np.zeros((n, capacity.contacts)),
         contact_give=np.zeros((n, capacity.contacts)),
         contact_body=np.zeros((n, capacity.contacts, 2), np.int32),
     )

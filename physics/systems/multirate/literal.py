@@ -170,7 +170,11 @@ class Paper(LowRate):
         frame.head["n_contacts"][f] = n
         for name in ("identity", "weights", "frame", "mu", "give", "body"):
             getattr(frame, f"contact_{name}")[f, :n] = getattr(contacts, name)[kept]
-        frame.contact_points[f, :n], frame.contact_arms[f, :n] = contacts.slots[kept], contacts.arm[kept]
+        slots, weights, normal = contacts.slots[kept], contacts.weights[kept], contacts.frame[kept, 0]
+        frame.contact_points[f, :n], frame.contact_arms[f, :n] = slots, contacts.arm[kept]
+        along = np.einsum("kspi,ki->ksp", self.proxy.search.x[np.maximum(slots, 0)], normal)
+        apart = (weights * along).sum(axis=2)  # unused places have no weight
+        frame.contact_rest[f, :n] = contacts.gap[kept] - apart[:, 0] + apart[:, 1]
 
     def _l7_correct(self) -> None:
         """Corrected motion of the soft bodies; the proxy's own is H6 of its tick."""
