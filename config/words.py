@@ -1,17 +1,24 @@
 """What is said of input that cannot be used: one sentence with its key, its value and what would be right."""
 
+from __future__ import annotations
+
 import difflib
 import json
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 Key = str | int
 
 
-class ConfigError(ValueError):
+class Refusal(ValueError):
+    """What cannot be used or carried out, told in one sentence."""
+
+
+class ConfigError(Refusal):
     """A scene that cannot be used, told in one sentence: file, key, value and what would be right."""
 
 
@@ -77,7 +84,7 @@ def sentence(
         said = first["msg"]
     shown = shown_value(value)
     joint = " " if re.match(r"is |has |does |starts |equals ", said) else ": "
-    return f"{path or whole}{shown}{joint}{said}"
+    return f"{path or whole}{shown}{joint}{said}" if path or whole else said
 
 
 _ABSENT = object()

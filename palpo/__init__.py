@@ -8,9 +8,13 @@
     print(state.force, state.positions["cylinder"].mean(axis=0))
     saved = state.copy()                                      # goes on from here, bit for bit
 
-`load` and `scenes` give scenes, `Scene.build` a model, `Model.start` a state; `run` runs a scene on a device
-in real time, `replay` repeats a recording, `restore` goes on from a saved state, `solve` solves contact
-problems.
+    tissue = palpo.Soft(name="tissue", geometry=palpo.Block(size=(0.1, 0.02, 0.1)), material="liver")
+    ball = palpo.Rigid(name="ball", geometry=palpo.Sphere(radius=0.01), mass=0.05, rate="high")
+    made = palpo.Scene(title="A ball", bodies=[tissue, ball], tool=palpo.Tool(body="ball"))
+
+`load` and `scenes` give scenes, and `Scene` makes one of parts such as `Soft` and `Tool`; `Scene.build` gives
+a model, `Model.start` a state; `run` runs a scene on a device in real time, `replay` repeats a recording,
+`restore` goes on from a saved state, `solve` solves contact problems.
 Units are SI, axes right-handed with y up, quaternions (w, x, y, z). What cannot be used is refused with
 `Refusal`, whose text says what and why. docs/tutorial.md leads through all of it.
 
@@ -26,7 +30,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from palpo.app.cli.refusal import Refusal as Refusal
     from palpo.app.library.model import Model as Model
     from palpo.app.library.model import restore as restore
     from palpo.app.library.runs import replay as replay
@@ -41,23 +44,40 @@ if TYPE_CHECKING:
     from palpo.app.library.state import State as State
     from palpo.app.library.state import Ticks as Ticks
     from palpo.app.report.outcome import Outcome as Outcome
+    from palpo.config.parts import *  # noqa: F403 (its `__all__`)
+    from palpo.config.words import Refusal as Refusal
     from palpo.physics.contact.problem import ContactProblem as ContactProblem
     from palpo.physics.contact.problem import ContactResult as ContactResult
 
 _PLACES = {
-    "app.cli.refusal": ("Refusal",),
+    "config.words": ("Refusal",),
     "app.library.scene": ("Scene", "load", "scenes"),
     "app.library.model": ("Model", "restore"),
     "app.library.state": ("State", "Pose", "Contacts", "Ticks"),
     "app.library.runs": ("replay", "run", "solve", "solvers"),
     "app.report.outcome": ("Outcome",),
     "physics.contact.problem": ("ContactProblem", "ContactResult"),
-}
+    "config.parts": (
+        "ActiveGas", "AdmittanceSpec", "AirSpec", "AirtightGas", "Beam", "BellowsCup", "Block", "BodyFile",
+        "BodyPoint", "Box", "BuckleConnector", "Bunny", "CableDrive", "CapConnector", "Capsule", "Contact",
+        "Cues", "Cup", "CupFile", "CupLine", "CupModel", "Cylinder", "DrawnCup", "Elastic", "Ellipsoid",
+        "ExactDistanceSpec", "FigureDrive", "FilesConnector", "FilledFile", "FrameAttachment", "FreeDrive",
+        "Friction", "FrictionPair", "GridDistanceSpec", "HalfCylinder", "HandSpec", "HapticDevice",
+        "HexBlock", "HoldSpec", "Integration", "Interface", "LanConnector", "LearnedDistanceSpec",
+        "LineSpec", "Liver", "Manifold", "Misalignment", "OctopusArm", "Oscillation", "PassiveGas",
+        "Placement", "Plane", "Plate", "Plug", "PlugFile", "PointAttachment", "Polyline", "ProngFile",
+        "ProngPart", "PumpSpec", "PumpedGas", "Quasistatic", "Rates", "Rayleigh", "Region", "RevolvedCup",
+        "Rigid", "Safety", "SameDrive", "ScriptedDrive", "SealSpec", "SlideAttachment", "SnapModelSpec",
+        "Soft", "SolidFile", "SolverSpec", "Sphere", "SphereRegion", "Static", "StraightLine", "Stylus",
+        "SurfaceFile", "SurfaceSpec", "Tool", "TunnelBlock", "TwoProngConnector", "Vent", "View",
+        "VolumeFile", "WallRegionSpec", "WeldAttachment", "WorkspaceSpec", "Zoom",
+    ),
+}  # fmt: skip
 _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name in names}
 
-__all__ = [  # noqa: RUF022 (in the order of their use)
+__all__ = [
     "load", "scenes", "Scene", "Model", "State", "Pose", "Contacts", "Ticks", "restore", "run", "replay",
-    "Outcome", "solve", "solvers", "ContactProblem", "ContactResult", "Refusal",
+    "Outcome", "solve", "solvers", "ContactProblem", "ContactResult", "Refusal", *_PLACES["config.parts"],
 ]  # fmt: skip
 
 

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.train_distance import Training, train_distance
+from palpo.config.words import Refusal
 from palpo.physics.collision.distance_errors import distance_errors, shell_points
 from palpo.physics.collision.distance_field import (
     DistanceField,

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from palpo.app.cli.progress import Progress, Silent
-from palpo.app.cli.refusal import Refusal
 from palpo.config.schema.geometry import FilledFile
+from palpo.config.words import Refusal
 from palpo.physics.bodies.io import content_key
 from palpo.physics.mesh import io
 from palpo.physics.mesh.tet import TetMesh

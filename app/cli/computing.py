@@ -7,7 +7,8 @@ from typing import Any
 
 from palpo.app.cli.lift import add_lift
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import FAILED, Refusal, check_file, check_folder, chosen_of
+from palpo.app.cli.refusal import FAILED, check_file, check_folder, chosen_of
+from palpo.config.words import Refusal
 
 
 def add_computing(commands: Any) -> None:

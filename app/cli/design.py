@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal, account, is_refusal
+from palpo.app.cli.refusal import account, is_refusal
 from palpo.app.cli.sweep import Axis, axis_of
 from palpo.app.systems.snap.build import field_of, numerics_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.load import load_scene
 from palpo.config.schema.snap import SnapScene
+from palpo.config.words import Refusal
 from palpo.physics.systems.snap.connectors.registry import KINDS
 from palpo.physics.systems.snap.travel import Travel, push_and_pull
 

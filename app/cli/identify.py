@@ -11,10 +11,10 @@ from rich.table import Table
 
 from palpo.app.cli.design import scene_of
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal
 from palpo.app.systems.snap.build import field_of, numerics_of
 from palpo.app.systems.snap.connector import connector_of
 from palpo.config.schema.connector import FilesConnector
+from palpo.config.words import Refusal
 from palpo.physics.systems.snap.identification import Constant, Constants, Curve, beside, insertion_constants
 from palpo.physics.systems.snap.travel import push_in
 

@@ -5,7 +5,8 @@ import math
 from pathlib import Path
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal, check_folder
+from palpo.app.cli.refusal import check_folder
+from palpo.config.words import Refusal
 
 ROUGHNESSES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5)
 """Of the map [m rms]; a load's own is added."""

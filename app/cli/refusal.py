@@ -9,15 +9,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from palpo.config.words import Refusal
+
 BAD_INPUT, FAILED = 2, 3
 """Status of a command that was refused, and of a run or a program that failed."""
 
 
-class Refusal(ValueError):
-    """A command that cannot be carried out, told in one sentence."""
-
-
-REFUSALS = ("ConfigError", "InputError", "HapticsError", "RenderUnavailable", "Refusal")
+REFUSALS = ("InputError", "HapticsError", "RenderUnavailable", "Refusal")
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal, check_file, check_folder
+from palpo.app.cli.refusal import check_file, check_folder
+from palpo.config.words import Refusal
 
 if TYPE_CHECKING:
     from palpo.app.report.outcome import Outcome

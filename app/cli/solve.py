@@ -14,9 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.summary import number
 from palpo.app.report.outcome import write_json
+from palpo.config.words import Refusal
 from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.feasibility import find_infeasible, giving_way
 from palpo.physics.contact.io import read_guess, read_problem, write_solution

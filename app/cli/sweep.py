@@ -22,8 +22,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from palpo.app.cli.refusal import Refusal, account, check_file
+from palpo.app.cli.refusal import account, check_file
 from palpo.config.load import load_scene
+from palpo.config.words import Refusal
 
 if TYPE_CHECKING:
     from distributed import Client

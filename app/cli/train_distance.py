@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.cli.refusal import Refusal
+from palpo.config.words import Refusal
 from palpo.physics.bodies.io import content_key
 from palpo.physics.collision.distance_errors import DistanceErrors, distance_errors, shell_points
 from palpo.physics.collision.distance_field import exact_field, learned_field, signed_distance

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from palpo.app.cli.refusal import Refusal
+from palpo.config.words import Refusal
 
 Errors = TypeVar("Errors")
 

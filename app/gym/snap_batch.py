@@ -9,12 +9,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of
 from palpo.app.gym.snap import ACTIONS, OBSERVATIONS, SnapEnv
 from palpo.app.gym.snap_plant import QUICK, InsertionVariation, Plant
 from palpo.app.gym.snap_trials import Flags, Observation, Trials
+from palpo.config.words import Refusal
 
 
 class SnapVectorEnv(VectorEnv[Observation, Observation, NDArray[np.float64]]):

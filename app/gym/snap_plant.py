@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Silent
-from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.drawn import require
 from palpo.app.systems.snap.build import models_of
 from palpo.app.systems.snap.connector import connector_of
@@ -16,6 +15,7 @@ from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.load import load_scene
 from palpo.config.schema.connector import FilesConnector
 from palpo.config.schema.snap import SnapScene
+from palpo.config.words import Refusal
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.snap.connectors.connector import GIVE, Connector

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.drawn import known_only
 from palpo.app.gym.snap_plant import BACK, BOUND, BREAKING, COST, LATCHED, TICKS, Plant, VariantRig
+from palpo.config.words import Refusal
 from palpo.physics.numerics.math3 import quat_from_rotvec, quat_multiply
 from palpo.physics.systems.snap.episode import SEEN, SENSED, advance_all, advance_one, claims
 

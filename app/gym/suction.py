@@ -9,7 +9,6 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from palpo.app.cli.refusal import Refusal
 from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of, known_only, require
 from palpo.app.library.model import Model
@@ -19,6 +18,7 @@ from palpo.config.load import load_scene
 from palpo.config.schema.body import Rigid
 from palpo.config.schema.gas import PassiveGas
 from palpo.config.schema.suction import SuctionScene
+from palpo.config.words import Refusal
 
 Floats = NDArray[np.float64]
 Observation = NDArray[np.float32]
@@ -117,7 +117,7 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError and Refusal for what cannot be built."""
-        self.scene, self.render_mode = Scene(load_scene(scene, overrides), scene), render_mode
+        self.scene, self.render_mode = Scene.of(load_scene(scene, overrides), scene), render_mode
         self.errors = errors_of(LiftVariation, errors)
         spec = self.scene.spec
         if not _usable(spec):

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.compile_ahead import compile_ahead
 from palpo.app.cli.progress import Silent
-from palpo.app.cli.refusal import Refusal
 from palpo.app.devices.hands import Paths, chosen, further_hands
 from palpo.app.devices.protection import device_spec, limits_of, workspace_of
 from palpo.app.library.blas import single_threaded
@@ -27,6 +26,7 @@ from palpo.app.library.state import State
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.rigs import Rig
 from palpo.app.systems.system import check_kind, make_rig
+from palpo.config.words import Refusal
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.errors import HapticsError
 
@@ -153,7 +153,7 @@ def restore(path: str | Path) -> State:
     told, arrays = _read(Path(path))
     scene = load(told["scene"], folder=told["folder"])
     interface = told["interface"]
-    model = Model(Scene(scene.spec, told["name"]), None if interface == "none" else interface)
+    model = Model(Scene.of(scene.spec, told["name"]), None if interface == "none" else interface)
     return model._restored(told, arrays, Path(path))
 
 

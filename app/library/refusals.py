@@ -4,7 +4,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-from palpo.app.cli.refusal import Refusal, is_refusal
+from palpo.app.cli.refusal import is_refusal
+from palpo.config.words import Refusal
 
 P = ParamSpec("P")
 R = TypeVar("R")

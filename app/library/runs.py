@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from palpo.app.cli.progress import Progress, Silent
-from palpo.app.cli.refusal import Refusal
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.refusals import refusing
 from palpo.app.library.scene import Scene, Values, load
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime import session
 from palpo.app.runtime.options import Options
+from palpo.config.words import Refusal
 from palpo.physics.exchange.snapshot import SceneState
 
 Watch = Callable[[SceneState], object]

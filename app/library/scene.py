@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from palpo.app.library.refusals import refusing
+from palpo.config.files import files_of, with_files
 from palpo.config.load import list_scenes, load_scene, parse_scene, put_value, scene_of, scene_tables
+from palpo.config.parts import SceneKeys
 from palpo.config.schema.scene import BaseScene
 from palpo.config.toml import plain, write_toml
 from palpo.config.words import ConfigError
@@ -20,9 +22,9 @@ Values = Mapping[str, Any]
 """Keys of a scene, "rates.low_hz" or tables of them, and their values."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Scene:
-    """A validated scene that never changes.
+    """A validated scene that never changes, made of its parts, or by `load`.
 
     spec: its specification, frozen, with every key and default of docs/scenes.md. name: what it was loaded
     as.
@@ -30,6 +32,47 @@ class Scene:
 
     spec: BaseScene
     name: str
+
+    @refusing
+    def __init__(self, **keys: Unpack[SceneKeys]) -> None:
+        """The scene of these parts; they are the keys of docs/scenes.md, in SI units, [m], [N], [s].
+
+        What is left out has the default of the system that the bodies' kinds make the scene one of. A part
+        may be a table, too, and a quantity a text with its unit. Raises Refusal, with key, value and what
+        would be right, for what cannot be used.
+        """
+        tables = {key: _plain(key, value) for key, value in keys.items() if value is not None}
+        self._become(scene_of(tables, Path("scene")), str(keys.get("title")))
+
+    def _become(self, spec: BaseScene, name: str) -> Scene:
+        object.__setattr__(self, "spec", spec)
+        object.__setattr__(self, "name", name)
+        return self
+
+    @classmethod
+    def of(cls, spec: BaseScene, name: str) -> Scene:
+        """The scene of a specification."""
+        return cls.__new__(cls)._become(spec, name)
+
+    @staticmethod
+    def load(path: str | Path) -> Scene:
+        """The scene of a TOML file, or a shipped one by its name; Refusal for what cannot be used."""
+        return load(path)
+
+    @refusing
+    def save(self, path: str | Path) -> None:
+        """Write the scene as a TOML file, which `load` gives back as it is and `palpo run` takes.
+
+        Files of meshes that it names stay where they are: a file in another folder says their whole paths.
+        Raises Refusal for a file that cannot be written.
+        """
+        origin, path = self.spec.origin, Path(path)
+        files = dict(files_of(self.spec))
+        if files and path.parent.resolve() != origin.path.parent.resolve():
+            text = write_toml(with_files(scene_tables(origin), files))
+        else:
+            text = self.to_toml()
+        path.write_text(text, "utf-8")
 
     @property
     def title(self) -> str:
@@ -55,7 +98,7 @@ class Scene:
         """
         origin = self.spec.origin
         tables = _changed(scene_tables(origin), values, overrides)
-        return Scene(scene_of(tables, origin.path), self.name)
+        return Scene.of(scene_of(tables, origin.path), self.name)
 
     def to_toml(self) -> str:
         """The scene as the text of a file, which `load` takes; what is left to its default stays so."""
@@ -101,12 +144,12 @@ def _loaded(source: str | Path | Values | Scene, folder: Path) -> Scene:
         return source
     if isinstance(source, Mapping):
         tables = _changed({}, None, source)
-        return Scene(scene_of(tables, folder / "scene"), str(tables.get("title", "scene")))
+        return Scene.of(scene_of(tables, folder / "scene"), str(tables.get("title", "scene")))
     text = str(source)
     if isinstance(source, str) and ("\n" in text or "=" in text):
         spec = parse_scene(text, folder / "scene")
-        return Scene(spec, spec.title)
-    return Scene(load_scene(text), text)
+        return Scene.of(spec, spec.title)
+    return Scene.of(load_scene(text), text)
 
 
 def scenes() -> dict[str, str]:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import IO
 
-from palpo.app.cli.refusal import Refusal
+from palpo.config.words import Refusal
 from palpo.physics.numerics.own import LENGTH, digest_of, make_key, read_key
 
 KEY = "PALPO_STATE_KEY"

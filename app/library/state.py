@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
-from palpo.app.cli.refusal import Refusal
 from palpo.app.devices.hands import Paths
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.refusals import refusing
 from palpo.app.runtime.rigs import Rig
+from palpo.config.words import Refusal
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_lead, servo_run

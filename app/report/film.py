@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal, check_file
+from palpo.app.cli.refusal import check_file
 from palpo.app.report.album import Film
 from palpo.app.report.animation import animated
 from palpo.app.report.draw import camera_of, drawn
+from palpo.config.words import Refusal
 from palpo.render.overlays import Overlays
 
 Frame = NDArray[np.uint8]

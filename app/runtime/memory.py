@@ -14,7 +14,7 @@ A program that asks for more is not refused by the system but slowed down, or en
 import sys
 from pathlib import Path
 
-from palpo.app.cli.refusal import Refusal
+from palpo.config.words import Refusal
 
 START = 1_300_000_000
 COPIES, FILL, ENTRY = 2, 8.0, 40

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal, is_refusal
+from palpo.app.cli.refusal import is_refusal
 from palpo.app.devices.hands import lead
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
@@ -33,6 +33,7 @@ from palpo.app.runtime.sound import Hearing
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
 from palpo.app.visual.rest import rest_picture
+from palpo.config.words import Refusal
 from palpo.haptics.control import is_frozen
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, key_list

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
-from palpo.app.cli.refusal import Refusal
 from palpo.app.report.album import Film
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.replay import replay
 from palpo.app.visual.held import held_name, shape_of
 from palpo.config.load import recorded_scene
+from palpo.config.words import Refusal
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_geometry
 

@@ -80,12 +80,14 @@ class Spec(BaseModel):
     """Keys that belong elsewhere, and what to do instead."""
 
     def __init__(self, /, **keys: Any) -> None:
+        name, said = type(self).__name__, {key: value for key, value in keys.items() if value is not None}
         try:
-            super().__init__(**plain(keys))
+            said = plain(said)
+            super().__init__(**said)
         except TypeError as error:
-            raise ConfigError(f"{type(self).__name__}: {error}") from None
+            raise ConfigError(f"{name}: {error}") from None
         except ValidationError as error:
-            raise ConfigError(f"{type(self).__name__}: {sentence(error, plain(keys), whole='it')}") from None
+            raise ConfigError(f"{name}: {sentence(error, said, whole='')}") from None
 
     # Tables within a scene are validated without calling this, as those of other models are.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]

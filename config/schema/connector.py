@@ -2,17 +2,17 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from palpo.config.schema.base import Kinds, Spec, refuse
 from palpo.config.schema.body import Region, refuse_ends
 from palpo.config.schema.geometry import (
     CAD_FILES,
     SURFACE_FILES,
+    FileOf,
     FilledFile,
     PositiveLength,
     SurfaceFile,
-    checked_file,
 )
 from palpo.config.schema.units import Angle, Length
 from palpo.config.schema.vectors import Direction
@@ -100,18 +100,15 @@ class ProngFile(FilledFile):
 class PlugFile(SurfaceFile):
     """The plug: a closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file, or a STEP file."""
 
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+    path: Annotated[str, FileOf(*SURFACE_FILES, *CAD_FILES)] = Field(
+        description="Mesh file; a relative path starts at the scene's folder."
+    )
     size: PositiveLength | None = Field(
         None, description="Edge of the triangles that Gmsh lays on a STEP file's faces."
     )
     grow: Length = Field(
         0.0, description="How far all faces stand out from the file's: a tolerance of the interference."
     )
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, (*SURFACE_FILES, *CAD_FILES))
 
     @property
     def drawn(self) -> bool:

@@ -2,9 +2,10 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, GetCoreSchemaHandler, ValidationInfo, field_validator, model_validator
+from pydantic_core import CoreSchema, core_schema
 
 from palpo.config.schema.base import Count, Kinds, Spec, refuse
 from palpo.config.schema.units import Length, Number
@@ -333,14 +334,24 @@ class Box(Spec):
     )
 
 
-def checked_file(path: str, info: ValidationInfo, endings: tuple[str, ...]) -> str:
-    """The whole path of a file that is there and has one of the endings."""
-    full = Path((info.context or {}).get("folder", "."), path).expanduser()
-    if full.suffix.lower() not in endings:
-        raise ValueError(f"has an ending that is not read here; use {in_words(list(endings))}")
-    if not full.is_file():
-        raise ValueError(f"is not there; a relative path starts at the scene's folder, {full.parent}")
-    return str(full.resolve())
+class FileOf:
+    """Annotation of a file's path: made whole, refused where it is not there or ends otherwise."""
+
+    def __init__(self, *endings: str) -> None:
+        self.endings = endings
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.with_info_after_validator_function(self._whole, handler(source))
+
+    def _whole(self, path: str | None, info: Any) -> str | None:
+        if path is None:
+            return None
+        full = Path((info.context or {}).get("folder", "."), path).expanduser()
+        if full.suffix.lower() not in self.endings:
+            raise ValueError(f"has an ending that is not read here; use {in_words(list(self.endings))}")
+        if not full.is_file():
+            raise ValueError(f"is not there; a relative path starts at the scene's folder, {full.parent}")
+        return str(full.resolve())
 
 
 class _MeshFile(Spec):
@@ -353,26 +364,20 @@ class _MeshFile(Spec):
 class VolumeFile(_MeshFile):
     """Tetrahedra, or hexahedra where a body may be of them, from a Gmsh (1, 2, 4), VTK or VTU file."""
 
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, VOLUME_FILES)
+    path: Annotated[str, FileOf(*VOLUME_FILES)] = Field(
+        description="Mesh file; a relative path starts at the scene's folder."
+    )
 
 
 class FilledFile(VolumeFile):
     """Tetrahedra from a Gmsh (1, 2, 4), VTK or VTU file, or in a closed STL or a STEP file."""
 
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
+    path: Annotated[str, FileOf(*VOLUME_FILES, *FILLED_FILES)] = Field(
+        description="Mesh file; a relative path starts at the scene's folder."
+    )
     size: PositiveLength | None = Field(
         None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
     )
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, (*VOLUME_FILES, *FILLED_FILES))
 
     @property
     def filled(self) -> bool:
@@ -393,12 +398,9 @@ class FilledFile(VolumeFile):
 class SurfaceFile(_MeshFile):
     """A closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file."""
 
-    path: str = Field(description="Mesh file; a relative path starts at the scene's folder.")
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, SURFACE_FILES)
+    path: Annotated[str, FileOf(*SURFACE_FILES)] = Field(
+        description="Mesh file; a relative path starts at the scene's folder."
+    )
 
 
 class HexBlock(GridGeometry):
@@ -411,12 +413,9 @@ class BodyFile(Spec):
     """A body file: mesh, material, clamped nodes, and K and its inverse if it has them; lengths in metres."""
 
     kind: Literal["body"] = "body"
-    path: str = Field(description="HDF5 file; a relative path starts at the scene's folder.")
-
-    @field_validator("path")
-    @classmethod
-    def _exists(cls, path: str, info: ValidationInfo) -> str:
-        return checked_file(path, info, BODY_FILES)
+    path: Annotated[str, FileOf(*BODY_FILES)] = Field(
+        description="HDF5 file; a relative path starts at the scene's folder."
+    )
 
 
 class SolidFile(VolumeFile):

@@ -31,6 +31,17 @@ class Elastic(Spec):
     )
     beta: Time = Field(0.0, ge=0, description="Rayleigh damping proportional to stiffness.")
 
+    @classmethod
+    def named(cls, name: str, /, **constants: Any) -> "Elastic":
+        """The material of this name, such as "liver", with other constants where they are given."""
+        return cls(**{"name": name, **constants})
+
+    def tables(self) -> dict[str, Any]:
+        """See Spec; what the library says is left to it."""
+        told = super().tables()
+        own = Elastic.model_validate(self.name).model_dump(exclude={"name"}) if self.name else {}
+        return {key: value for key, value in told.items() if value != own.get(key)}
+
     @model_validator(mode="before")
     @classmethod
     def _from_library(cls, data: Any) -> Any:

@@ -2,14 +2,14 @@
 
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from palpo.config.schema.base import Count, Flag, Kinds, Spec, refuse
 from palpo.config.schema.body import Colour
 from palpo.config.schema.connector import ConnectorSpec, FilesConnector
 from palpo.config.schema.geometry import (
+    FileOf,
     PositiveLength,
-    checked_file,
 )
 from palpo.config.schema.material import Elastic
 from palpo.config.schema.scene import BaseScene
@@ -96,7 +96,7 @@ class LearnedDistanceSpec(Spec):
     """By a network that was trained on the plug."""
 
     kind: Literal["learned"] = "learned"
-    weights: str | None = Field(
+    weights: Annotated[str | None, FileOf(*WEIGHTS_FILES)] = Field(
         None,
         description="The network's .npz file; without it, the one that comes with the program or is kept for "
         "this plug, else one is trained, which takes minutes and needs palpo[learning], and kept.",
@@ -104,11 +104,6 @@ class LearnedDistanceSpec(Spec):
     accuracy: Length = Field(
         1e-4, gt=0, description="Error that is accepted of it: 99th percentile near the surface."
     )
-
-    @field_validator("weights")
-    @classmethod
-    def _exists(cls, path: str | None, info: ValidationInfo) -> str | None:
-        return None if path is None else checked_file(path, info, WEIGHTS_FILES)
 
 
 Distance = Annotated[

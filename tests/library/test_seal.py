@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import palpo
-from palpo.app.cli.refusal import Refusal
 from palpo.app.library import model, seal
 from palpo.app.library.seal import BODY, KEY, MARK, key_file, open_sealed
+from palpo.config.words import Refusal
 from palpo.physics.numerics import own
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")

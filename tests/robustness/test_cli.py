@@ -13,8 +13,9 @@ import pytest
 
 from palpo.app.cli import main as cli
 from palpo.app.cli.main import main
-from palpo.app.cli.refusal import Refusal, account
+from palpo.app.cli.refusal import account
 from palpo.app.runtime.slow_thread import SlowThread
+from palpo.config.words import Refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -4,13 +4,12 @@ from importlib import import_module
 
 import pytest
 
-from palpo.app.cli.refusal import Refusal
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.app.systems.snap.connector import connector_of
 from palpo.app.systems.system import check_kind
 from palpo.config.load import load_scene, parse_scene
-from palpo.config.words import ConfigError
+from palpo.config.words import ConfigError, Refusal
 from palpo.haptics.errors import HapticsError
 from palpo.physics.numerics.errors import InputError
 from tests.robustness.refusals import refused

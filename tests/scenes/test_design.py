@@ -11,10 +11,9 @@ from palpo.app.build import volume_mesh
 from palpo.app.cli import design
 from palpo.app.cli.main import main
 from palpo.app.cli.progress import Silent
-from palpo.app.cli.refusal import Refusal
 from palpo.app.report.design_export import export, write_stl
 from palpo.config.load import load_scene
-from palpo.config.words import ConfigError
+from palpo.config.words import ConfigError, Refusal
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.io import read_surface_mesh, read_tet_mesh
 from palpo.physics.numerics.errors import InputError

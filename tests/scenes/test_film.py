@@ -7,12 +7,12 @@ import pytest
 from PIL import Image
 
 from palpo.app.cli.main import main
-from palpo.app.cli.refusal import Refusal
 from palpo.app.report.album import Film
 from palpo.app.report.film import film
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session
+from palpo.config.words import Refusal
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import SceneState
 from palpo.render.gl import RenderUnavailable

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from palpo.app.build.quasistatic import quasistatic_body
-from palpo.app.cli.refusal import Refusal
 from palpo.app.runtime import memory
 from palpo.config.load import load_scene
+from palpo.config.words import Refusal
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import hex_block

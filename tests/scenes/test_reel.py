@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from palpo.app.cli.main import main
-from palpo.app.cli.refusal import Refusal
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.reel import PERIOD, Reel, reel_of
 from palpo.app.runtime.session import Session
+from palpo.config.words import Refusal
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
 from palpo.render import palette

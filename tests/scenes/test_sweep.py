@@ -13,9 +13,8 @@ from distributed import LocalCluster
 from pyarrow import parquet
 
 from palpo.app.cli import sweep as sweeping
-from palpo.app.cli.refusal import Refusal
 from palpo.app.cli.sweep import Axis, Journal, Sweep, axis_of, one_run, run_sweep, write_table
-from palpo.config.words import ConfigError
+from palpo.config.words import ConfigError, Refusal
 
 SHORT = Sweep("probe", (Axis("friction.default", ("0.0", "0.3", "0.6")),), duration=0.2)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from palpo.app.cli.identify import measured_curve
-from palpo.app.cli.refusal import Refusal
+from palpo.config.words import Refusal
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.snap.connectors.hooked_beam import drag_over_lift
 from palpo.physics.systems.snap.identification import SIGMAS, beside, insertion_constants
