@@ -23,8 +23,9 @@ from palpo.physics.exchange.snapshot import SceneState
 SCENE = "needle"
 SAMPLES = 24
 """Rows of the table."""
-WARM = 3
-"""Rows before the slopes: caches and the trace's kept rows fill up."""
+WARM = SAMPLES // 2
+"""Rows before the slopes: caches and kept rows fill up, and the allocator's room comes to its full size, with
+no more of it in use, within some twenty minutes."""
 KEPT = 20_000
 """Rows of the servo kept in memory; a run keeps 20 minutes of them, which would hide what else grows."""
 PAUSE = 2e-3
@@ -38,8 +39,8 @@ COLUMNS = (
 def soak(duration: float = 60.0) -> Figures:
     """Scene `needle` recorded in threads, its path led there and back: what grows with it, what drifts.
 
-    duration [s]. Slopes are of the last rows, in an hour, beside their standard errors: what is flat differs
-    from zero by few of these. The file alone has to grow.
+    duration [s]. Slopes are of the second half, in an hour, beside their standard errors: what is flat
+    differs from zero by few of these. The file alone has to grow.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.h5"

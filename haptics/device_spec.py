@@ -1,9 +1,7 @@
 """What a device is: its maker's figures."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
@@ -41,13 +39,6 @@ class DeviceSpec:
     bandwidth: float = 0.0
     """Highest frequency of a vibration that a hand on it is given [Hz]; 0 for one that nobody holds. Makers
     state none: 200 Hz is assumed where the servo calls the device itself, 100 Hz behind a service."""
-
-
-def stored_spec(stored: Mapping[str, Any]) -> DeviceSpec:
-    """The figures that a recording keeps of its device; those that no version knows any more are left out."""
-    return DeviceSpec(
-        **{field.name: stored[field.name] for field in fields(DeviceSpec) if field.name in stored}
-    )
 
 
 # HDAPI states -210 -110 -85 to 210 205 130 mm for the PHANTOM Omni and the Touch, which has its arm.

@@ -240,15 +240,40 @@ def _give_back(descriptor: int) -> None:
         os.ftruncate(descriptor, struct.unpack("<Q", superblock[28:36])[0])
 
 
+class Table(dict[str, NDArray]):
+    """Columns by name; one that somebody needs and the file lacks is a HapticsError with its name."""
+
+    def __init__(self, path: str | Path, table: Mapping[str, NDArray]) -> None:
+        super().__init__(table)
+        self.path = path
+
+    def __missing__(self, name: str) -> NDArray:
+        raise HapticsError(
+            f"{self.path}: the recording has no column {name}, without which it cannot be used"
+        )
+
+    def within(self, name: str, low: float, high: float) -> NDArray:
+        """A column whose values are within these bounds; raises HapticsError with the first that is not."""
+        values = self[name]
+        # not a number is within no bounds
+        off = np.flatnonzero(~((values >= low) & (values <= high)))
+        if len(off):
+            raise HapticsError(
+                f"{self.path}: row {off[0]} of column {name} is {values[off[0]]}; "
+                f"it must be from {low:g} to {high:g}"
+            )
+        return values
+
+
 @dataclass(frozen=True)
 class Recording:
     """A recording read back whole."""
 
     meta: dict[str, Any]
-    columns: dict[str, NDArray]
+    columns: Table
     """Servo columns by name, all of one length."""
     units: dict[str, str]
-    low_steps: dict[str, NDArray]
+    low_steps: Table
     events: list[tuple[int, str]]
     changes: list[tuple[int, str]]
     """Slow step and "key=value" of what the operator changed."""
@@ -273,9 +298,9 @@ def read_recording(path: str | Path) -> Recording:
             check_hdf5(file)
             return Recording(
                 meta=json.loads(bytes(file.attrs["meta"]).decode()),
-                columns=_read_table(file["servo"]),
+                columns=Table(path, _read_table(file["servo"], "biuf")),
                 units={name: data.attrs["unit"] for name, data in file["servo"].items()},
-                low_steps=_read_table(file["low_steps"]),
+                low_steps=Table(path, _read_table(file["low_steps"], "biuf")),
                 events=_read_texts(file["events"], "tick"),
                 changes=_read_texts(file["changes"], "step"),
                 closed=bool(file["closed"][0]),
@@ -303,13 +328,16 @@ def _opened(path: str | Path) -> h5py.File:
         return h5py.File(path, "r", libver="latest", swmr=True)
 
 
-def _read_table(group: h5py.Group) -> dict[str, NDArray]:
-    """Columns cut to the shortest: a flush that was interrupted leaves some a batch ahead."""
+def _read_table(group: h5py.Group, kinds: str = "biufS") -> dict[str, NDArray]:
+    """Columns cut to the shortest: a flush that was interrupted leaves some a batch ahead.
+
+    kinds: of NumPy's types, those that a column may have.
+    """
     if len(group) == 0:
         return {}
     for name, data in group.items():
-        if data.ndim != 1 or data.dtype.kind not in "biufS":
-            raise ValueError(f"{name} is no column of numbers or words")
+        if data.ndim != 1 or data.dtype.kind not in kinds:
+            raise ValueError(f"{name} is no column of numbers{' or words' if 'S' in kinds else ''}")
     n = min(data.shape[0] for data in group.values())
     return {name: data[:n] for name, data in group.items()}
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from palpo.app.cli.progress import Progress
 from palpo.app.report.album import Film
 from palpo.app.report.outcome import Outcome
+from palpo.app.runtime.meta import recorded_run
 from palpo.app.runtime.replay import replay
 from palpo.app.visual.held import held_name, shape_of
 from palpo.config.load import recorded_scene
@@ -87,5 +88,5 @@ def reel_of(recording: Path, progress: Progress | None = None) -> Reel:
     states = [state for state in film.states if np.isfinite(state.vertices).all()]
     if not states:
         raise Refusal(f"{recording}: too short to be shown")
-    spec = recorded_scene(read_recording(recording).meta["scene"])
+    spec = recorded_scene(recorded_run(read_recording(recording), recording).scene.model_dump())
     return Reel(done, states, np.array([state.time for state in states]), held_name(spec))

@@ -29,16 +29,16 @@ from palpo.app.report.outcome import (
 from palpo.app.report.trace import RingTrace
 from palpo.app.runtime.comparison import Comparison, compare
 from palpo.app.runtime.live import changed
+from palpo.app.runtime.meta import RecordedRun, recorded_run
 from palpo.app.runtime.rigs import Further, Rig
 from palpo.app.runtime.schedule import in_order, known_until, steps_of
 from palpo.app.runtime.slow_thread import SlowThread, lock_step_run
-from palpo.app.systems.system import make_rig
+from palpo.app.systems.system import NO_INTERFACE, make_rig, system_of
 from palpo.config.load import load_scene, recorded_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
 from palpo.haptics.control import grant_ticks, mute_servo, request_pause, request_stop
 from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK
-from palpo.haptics.device_spec import stored_spec
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.flags import (
@@ -76,9 +76,8 @@ def replay(
     """
     progress = progress or Silent()
     recording = read_recording(path)
-    meta = recording.meta
-    if meta.get("program") != "palpo" or not len(recording.columns.get("tick", ())):
-        raise HapticsError(f"{path}: not a recording of `palpo run`, so it cannot be replayed")
+    if not len(recording.columns["tick"]):
+        raise HapticsError(f"{path}: holds no tick, so it cannot be replayed")
     first = int(recording.columns["tick"][0])
     if first > 0:
         raise HapticsError(
@@ -92,26 +91,22 @@ def replay(
             f"{path}: made by an earlier version, with other force limits, so it cannot be "
             f"replayed; --device replay:{path} follows its hand"
         )
+    made = recorded_run(recording, path)
     if scene is None:
-        spec = recorded_scene(meta["scene"])
+        spec = recorded_scene(made.scene.model_dump())
+        kinds = system_of(spec).interfaces or (NO_INTERFACE,)
+        if made.interface not in kinds:
+            raise HapticsError(f"{path}: interface = {made.interface}: choose one of {', '.join(kinds)}")
     else:
         spec = load_scene(scene)
-    rerun = _Rerun(
-        path,
-        recording,
-        spec,
-        meta["interface"],
-        scene is not None or meta["driver"] == "lock-step",
-        scene is not None,
-        film,
-    )
+    rerun = _Rerun(path, recording, made, spec, scene is not None, film)
     warm = rerun.rig()
     warm.warm_up(progress)
     warm.low.close()
     with progress.stage(f"repeating {len(recording.columns['tick']):,} ticks"):
         columns = rerun.run()
     compared = None if scene else compare(rerun.recording, rerun.known, columns)
-    return rerun.outcome(columns, compared, scene or f"{meta['scene']['name']}, replay of {path.name}")
+    return rerun.outcome(columns, compared, scene or f"{made.scene.name}, replay of {path.name}")
 
 
 def _befall(servo: Servo, flags: int) -> None:
@@ -129,14 +124,19 @@ class _Rerun:
         self,
         path: Path,
         recording: Recording,
+        made: RecordedRun,
         spec: BaseScene,
-        kind: str,
-        lock_step: bool,
         other: bool,
         film: Film | None,
     ) -> None:
-        self.path, self.recording, self.spec, self.kind = path, recording, spec, kind
-        self.lock_step, self.other, self.film = lock_step, other, film
+        self.path, self.recording, self.made, self.spec, self.kind = (
+            path,
+            recording,
+            made,
+            spec,
+            made.interface,
+        )
+        self.lock_step, self.other, self.film = other or made.driver == "lock-step", other, film
         self.n = len(recording.columns["tick"])
         self.asked = self._asked()
         self.changes = [] if other else list(recording.changes)
@@ -146,7 +146,7 @@ class _Rerun:
 
     def rig(self) -> Rig:
         """The scene with the recorded inputs: the device's own, or in another scene the hand as it moved."""
-        device = None if self.other else stored_spec(self.recording.meta["device_spec"])
+        device = None if self.other else self.made.device_spec
         workspace, limits = workspace_of(self.spec), limits_of(self.spec, device)
         if self.other:
             # what the clutch did is in the hand's motion already
@@ -168,8 +168,8 @@ class _Rerun:
         """The recorded device of a hand after the first."""
         spec = self.spec.hands[number - 1]
         recorded = make_recorded(self.recording, workspace_of(spec) if self.other else None, number)
-        stored = () if self.other else self.recording.meta.get("further_specs", ())
-        own = stored_spec(stored[number - 2]) if len(stored) > number - 2 else None
+        stored = [] if self.other else self.made.further_specs
+        own = stored[number - 2] if len(stored) > number - 2 else None
         return Further(lambda _held: recorded, own)
 
     def _asked(self) -> NDArray[np.int64]:

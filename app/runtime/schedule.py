@@ -1,12 +1,17 @@
 """When the slow steps of a recorded run in threads began, and when the servo adopted their frames."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from palpo.haptics.errors import HapticsError
 from palpo.haptics.recording import Recording
 from palpo.physics.exchange.budget import Budget
+
+SLOWEST = 1e5
+"""Most ticks of a slow step that a recording may tell: more than any scene has."""
 
 
 class LowStep(NamedTuple):
@@ -41,7 +46,7 @@ def steps_of(recording: Recording, ratios: Sequence[int]) -> list[list[LowStep]]
     told = recording.low_steps
     steps: list[list[LowStep]] = [[] for _ in ratios]
     n = len(told["frame"])
-    loops = told.get("loop", np.zeros(n)).astype(int).tolist()
+    loops = told.within("loop", 0, len(ratios) - 1).astype(int).tolist() if "loop" in told else [0] * n
     if "adopted_tick" in told:
         adopted = told["adopted_tick"].astype(int).tolist()
     else:
@@ -53,7 +58,22 @@ def steps_of(recording: Recording, ratios: Sequence[int]) -> list[list[LowStep]]
         loops, *columns, _budgets(recording, loops, ratios), adopted, strict=True
     ):
         steps[loop].append(LowStep(loop, frame, begin, tick, frame_tick, budget, at))
+    for own in steps:
+        _check_order(told.path, own)
     return steps
+
+
+def _check_order(path: str | Path, steps: Sequence[LowStep]) -> None:
+    """Raise HapticsError unless a loop can have made these steps as they are told, one after the other."""
+    frame, tick = 0, 0
+    for number, step in enumerate(steps):
+        # the first frame is made before the run
+        early = step.frame <= frame or step.tick < tick or 0 <= step.adopted < max(step.tick, step.begin)
+        if early or (number == 0 and step.tick > 0):
+            raise HapticsError(
+                f"{path}: its slow steps are out of order at row {number}, so it cannot be repeated"
+            )
+        frame, tick = step.frame, step.tick
 
 
 def _budgets(recording: Recording, loops: Sequence[int], ratios: Sequence[int]) -> list[Budget]:
@@ -61,8 +81,9 @@ def _budgets(recording: Recording, loops: Sequence[int], ratios: Sequence[int]) 
     steps = recording.low_steps
     if "period_ticks" not in steps:
         return [Budget(ratios[loop]) for loop in loops]
-    names = ("period_ticks", "columns_share", "contacts_share")
-    return [Budget(*values) for values in zip(*(steps[k].tolist() for k in names), strict=True)]
+    shares = (steps.within(f"{part}_share", 0, 1) for part in ("columns", "contacts"))
+    columns = (steps.within("period_ticks", 1, SLOWEST), *shares)
+    return [Budget(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
 
 def in_order(steps: Sequence[Sequence[LowStep]]) -> Iterator[Event]:

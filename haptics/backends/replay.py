@@ -8,6 +8,7 @@ interpolator but local, free of ringing at the ends, and at home with jittered t
 """
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -267,15 +268,12 @@ def make_recorded(recording: Recording, workspace: Workspace | None = None, hand
     into the axes of the device of another one. Raises HapticsError for a recording that lacks the hand or the
     device's own columns.
     """
-    columns = recording.columns
+    columns: Mapping[str, NDArray] = recording.columns
     if hand > 1 and f"px_{hand}" not in columns:
         raise HapticsError(f"the recording has no hand {hand}, which the scene needs")
     if hand > 1:
         columns = {name: columns.get(f"{name}_{hand}", values) for name, values in columns.items()}
     wanted = DEVICE_COLUMNS if workspace is None else SCENE_COLUMNS
-    missing = [name for names in wanted for name in names if name not in columns]
-    if missing:
-        raise HapticsError(f"the recording has no column {missing[0]}, without which it cannot be repeated")
     position, orientation, velocity, spin = (
         np.stack([columns[name] for name in names], axis=1) for names in wanted
     )

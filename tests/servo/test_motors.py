@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from palpo.app.runtime.meta import RecordedRun
 from palpo.haptics.control import hold_servo, is_frozen, tick_count
 from palpo.haptics.device import EXTERNAL, RECORDED, make_virtual_device
-from palpo.haptics.device_spec import stored_spec
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.flags import NON_FINITE
@@ -182,4 +182,7 @@ def test_a_recorded_allowance_is_repeated_tick_for_tick():
 def test_a_recording_s_device_is_read_whatever_figures_its_version_kept():
     stored = {"name": "Touch", "max_force": 3.3, "max_stiffness": 1.0, "resolution": 1e-5, "buttons": 2}
     stored |= {"workspace": [0.1, 0.1, 0.1], "mass": 0.05, "friction": 0.1, "torques": False}
-    assert stored_spec(stored).max_force == 3.3 and stored_spec(stored).max_torque == 0.0
+    scene = {"name": "wall", "path": "wall.toml", "text": "", "overrides": []}
+    meta = {"program": "palpo", "driver": "lock-step", "scene": scene, "interface": "none"}
+    spec = RecordedRun.model_validate(meta | {"device_spec": stored}).device_spec
+    assert spec.max_force == 3.3 and spec.max_torque == 0.0
