@@ -41,7 +41,7 @@ from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.snap.connectors import registry as connectors
 
 if TYPE_CHECKING:
-    from palpo.app.visual.rest import Shapes
+    from palpo.app.visual.picture import Shapes
 
 
 def placed(points: NDArray[np.float64], placement: Placement) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ see. Whoever drives it (`app.runtime.session`, `app.runtime.replay`) knows no bo
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.runtime.live import device_values
 from palpo.app.systems.system import NO_INTERFACE
+from palpo.app.visual.picture import Picture
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drain import drain_rows
@@ -24,12 +25,15 @@ from palpo.haptics.workspace import Workspace
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.slow_loop import SlowLoop
+from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import Port
-from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.physics.numerics.errors import InputError
 
 WARM_PERIODS = 3
 """Slow periods that call every compiled function at least once."""
+
+LIMITS_MET = {"not converged": "sweep_caps", "out of time": "time_caps", "solves diverged": "divergences"}
+"""Counters of a solver, by what they are called where they are shown."""
 
 DeviceAt = Callable[[NDArray[np.float64]], VirtualDevice]
 """The device of a run, given where the tool's held point is at rest (3,) [m]."""
@@ -61,21 +65,6 @@ class Start(NamedTuple):
     further: Sequence[Further] = ()
     """The devices of the hands after the first."""
 
-    def make_servo(
-        self,
-        tick: int,
-        data: int,
-        port: Port,
-        held: NDArray[np.float64],
-        rate_hz: float,
-        led: Sequence[Servo] = (),
-    ) -> Servo:
-        """The servo on its device; tick, data: addresses of the system's tick and of what it is given."""
-        return make_servo(
-            tick, data, port, self.device_at(held), self.limits, self.workspace, rate_hz=rate_hz,
-            start_at=held if self.rebased else None, led=led,
-        )  # fmt: skip
-
 
 class Curves(NamedTuple):
     """Quantities of one unit over time."""
@@ -86,32 +75,6 @@ class Curves(NamedTuple):
     """Ascending, shape (n,)."""
     series: Mapping[str, NDArray[np.float64]]
     """By name, shape (n,) each."""
-
-
-class Picture(Protocol):
-    """What there is to see; the slow loop writes, one other thread reads."""
-
-    geometry: SceneGeometry
-    vertices: NDArray[np.float64]
-    """Where everything is [m], (n_vertices, 3)."""
-    strain: bool
-    timed: bool
-
-    def follow_servo(self) -> None:
-        """From now on `latest` gives what the servo has; before the loops start."""
-        ...
-
-    def take_tool(self) -> int:
-        """Slot of the newest state of the tool, kept until the next call."""
-        ...
-
-    def publish(self, k: int, tick: int, counters: NDArray[np.int64]) -> None:
-        """Write everything as it is, with the tool of slot k."""
-        ...
-
-    def latest(self) -> tuple[SceneState, bool]:
-        """The newest frame, and whether it is new."""
-        ...
 
 
 class Rig(ABC):
@@ -129,6 +92,16 @@ class Rig(ABC):
     """The tool's held point at rest [m], shape (3,)."""
     lock: LockedLoops
     """The driver without a clock, and the slow loops."""
+    threads: bool
+    """Whether its loops run in threads, and not in lock-step."""
+
+    def serve(self, start: Start, tick: int, data: Handle, port: Port, led: Sequence[Servo] = ()) -> None:
+        """Put the servo on its device; tick: address of what it calls with `data`; led: further servos."""
+        self.threads, self.data = start.threads, data
+        self.servo = make_servo(
+            tick, data.address, port, start.device_at(self.held), start.limits, start.workspace,
+            rate_hz=self.spec.rates.servo_hz, start_at=self.held if start.rebased else None, led=led,
+        )  # fmt: skip
 
     @property
     def lows(self) -> Sequence[SlowLoop]:
@@ -211,7 +184,7 @@ class Rig(ABC):
         raise no_contact()
 
     def counts(self) -> dict[str, int]:
-        """What there is to count of the servo's solver, by name, beside what the readings show."""
+        """How often the servo's solver came to one of its limits, by name, where the readings show it not."""
         return {}
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
@@ -228,6 +201,12 @@ class Rig(ABC):
     def curves(self) -> list[Curves]:
         """What there is to plot of the system over the last seconds, beside the hand's force."""
         return []
+
+
+def limits_met(engine: Any, *names: str) -> dict[str, int]:
+    """How often an engine's solver came to these of its `LIMITS_MET`."""
+    told = engine.solver.told[0]
+    return {name: int(told[LIMITS_MET[name]]) for name in names}
 
 
 def no_contact(span: str = "tick") -> InputError:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from palpo.app.cli.progress import Progress
     from palpo.app.runtime.live import Live
     from palpo.app.runtime.rigs import DeviceAt, Further, Rig, Start
-    from palpo.app.visual.rest import Shapes
+    from palpo.app.visual.picture import Shapes
     from palpo.haptics.limits import LimitParams
     from palpo.haptics.workspace import Workspace
 

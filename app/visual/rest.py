@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from palpo.app.systems.system import system_of
+from palpo.app.visual.picture import Shapes
 from palpo.config.schema.scene import BaseScene
-from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState, make_geometry
-
-Floats = NDArray[np.float64]
-
-
-class Shapes:
-    """Drawables in a row, with their vertices."""
-
-    def __init__(self) -> None:
-        self.drawables: list[Drawable] = []
-        self.points: list[Floats] = []
-
-    def add(
-        self, name: str, points: Floats, triangles: Any = None, kind: str = "surface", **rest: Any
-    ) -> None:
-        """One more shape; `rest` are fields of its Drawable."""
-        if triangles is not None:
-            rest["triangles"] = np.asarray(triangles, np.int32)
-        first = sum(map(len, self.points))
-        self.drawables.append(Drawable(name, kind, first, len(points), **rest))  # type: ignore[arg-type]
-        self.points.append(np.asarray(points, float))
+from palpo.physics.exchange.snapshot import SceneGeometry, SceneState, make_geometry
 
 
 def rest_picture(spec: BaseScene) -> tuple[SceneGeometry, SceneState]:
@@ -39,5 +15,4 @@ def rest_picture(spec: BaseScene) -> tuple[SceneGeometry, SceneState]:
     """
     shapes = Shapes()
     system_of(spec).add_shapes(spec, shapes)
-    vertices = np.vstack(shapes.points)
-    return make_geometry(shapes.drawables, vertices), SceneState(vertices)
+    return make_geometry(shapes.drawables, shapes.vertices), SceneState(shapes.vertices)

@@ -11,7 +11,7 @@ from palpo.config.schema.solver import METHODS, SolverSpec
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
-    from palpo.app.visual.rest import Shapes
+    from palpo.app.visual.picture import Shapes
 
 RHO = tuple(f"{10.0**k:g}" for k in range(8))
 """Values of rho to choose from [N/m]."""

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.runtime.rigs import Rig, Start, no_contact
+from palpo.app.runtime.rigs import LIMITS_MET, Rig, Start, limits_met, no_contact
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
 from palpo.app.systems.hapco.picture import HapcoVisual
 from palpo.app.systems.hapco.renewal import RatioRenewal
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.drivers import servo_run
-from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import TickState, servo_tick, tick_data
@@ -65,14 +64,10 @@ class HapcoRig(Rig):
                 lambda: int(state.engine.count["lost"][0]),
             )  # fmt: skip
         self.lock = LockedLoops([self._loop], "none" if self.loops is None else "period")
-        self._data = tick_data(self.ticks)
         self.solved = self._loop.side if isinstance(self._loop, TangentLoop) else self.state
         """Whose engine solves the contacts: the servo's, or the slow loop's where the servo follows
         tangents."""
-        self._threads = start.threads
-        self.servo: Servo = start.make_servo(
-            servo_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
-        )
+        self.serve(start, servo_tick.address, tick_data(self.ticks), self.state.port)
 
     def _write(self, slot: int, values: NDArray[np.void]) -> None:
         self.state.settings[slot] = values[0]
@@ -87,7 +82,7 @@ class HapcoRig(Rig):
         """How old a frame is when it is first felt, in words."""
         if self.loops is None:
             return "none: the servo computes everything"
-        return "one slow step" if self._threads else "one period of the slow loop"
+        return "one slow step" if self.threads else "one period of the slow loop"
 
     @property
     def turn(self) -> NDArray[np.float64]:
@@ -148,13 +143,8 @@ class HapcoRig(Rig):
         return ContactProblem(w, e.b[: 3 * n].copy(), e.contacts.mu[:n].copy())
 
     def counts(self) -> dict[str, int]:
-        """Ticks whose solve came to one of its limits."""
-        told = self.solved.engine.solver.told
-        return {
-            "not converged": int(told["sweep_caps"][0]),
-            "out of time": int(told["time_caps"][0]),
-            "solves diverged": int(told["divergences"][0]),
-        }
+        """See Rig."""
+        return limits_met(self.solved.engine, *LIMITS_MET)
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on dropped contacts and on solves that stopped short."""

@@ -14,7 +14,7 @@ from palpo.config.schema.scene import SceneSpec
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
-    from palpo.app.visual.rest import Shapes
+    from palpo.app.visual.picture import Shapes
 
 
 class Multirate(System):

@@ -6,21 +6,21 @@ state: the tool, the hand, the contacts, and the soft bodies by their reduced mo
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
-from palpo.app.visual.frames import Frames
+from palpo.app.visual.picture import Picture, Shapes
 from palpo.app.visual.solids import plate, rotate, round_surface
-from palpo.config.schema.body import Plane, Rigid, Soft
-from palpo.config.schema.scene import SceneSpec
+from palpo.config.schema.body import Beam, Plane, Rigid, Soft, Static
+from palpo.config.schema.scene import Body, SceneSpec
 from palpo.physics.bodies.chain_state import ChainState
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.contract.stages import POINT
 from palpo.physics.exchange.buffer import acquire
-from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState, make_geometry
+from palpo.physics.exchange.snapshot import NO_SCALAR, STRAIN, Drawable, SceneState
 from palpo.physics.exchange.tool_state import ToolState
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.systems.multirate.high_state import HighRate
@@ -68,7 +68,7 @@ def _place(member: Member) -> _Place:
     return _Place(member.body.positions(), body.x[0], turn)
 
 
-class Visual(Frames):
+class Visual(Picture):
     """Geometry of a scene, and the frames of its state; the strain is the tetrahedra's equivalent strain."""
 
     def __init__(self, spec: SceneSpec, scene: Scene, high: HighRate, lows: Sequence[LowRate] = ()) -> None:
@@ -89,20 +89,21 @@ class Visual(Frames):
             for span, first, state in zip(scene.tool_spans(), firsts, states, strict=True)
         }
         self._shapes: list[_Shape] = []
-        self._first = 0
-        rest = [
-            self._add(spec, number) for number, body in enumerate(spec.bodies) if not isinstance(body, Plane)
-        ]
-        solid = np.vstack([*rest, np.array([p[1:] for p in spec.device.path])])
+        shapes = Shapes()
+        for number, body in enumerate(spec.bodies):
+            if not isinstance(body, Plane):
+                self._add(shapes, body, number)
+        solid = np.vstack([*shapes.points, np.array([p[1:] for p in spec.device.path])])
         for number, body in enumerate(spec.bodies):
             if isinstance(body, Plane):
-                rest.append(self._add_plane(body, number, solid))
-        vertices = np.vstack(rest)
-        self.geometry = make_geometry([s.drawable for s in self._shapes], vertices)
+                drawable = shapes.add(
+                    body.name, plate(body, solid), kind="plane", colour=body.colour, static=True
+                )
+                self._shapes.append(_Shape(drawable, number, None))
         joints = scene.attachments
         points = np.flatnonzero(joints.kind == POINT)
         self._joined = joints.points[points, 0, 0].astype(np.intp) if len(points) else np.zeros(0, np.intp)
-        super().__init__(vertices, scene.capacity.contacts, len(self._joined))
+        super().__init__(shapes, scene.capacity.contacts, len(self._joined))
         self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
         self._gauges = [
             (shape, NodalStrain(member.body.mesh))
@@ -110,7 +111,7 @@ class Visual(Frames):
             if (member := self.members.get(shape.number)) and isinstance(member.body, SoftBody)
         ]
         self._measure()  # compiled before the loop starts
-        self._present = vertices.copy()
+        self._present = self.vertices.copy()
 
     def _triangles(self, number: int) -> tuple[int, int, Indices]:
         """First point, number of points and triangles, from the first point on, of a body."""
@@ -119,30 +120,29 @@ class Visual(Frames):
         triangles = topology.triangles[topology.point_body[topology.triangles[:, 0]] == number]
         return int(own[0]), len(own), triangles - own[0]
 
-    def _add(self, spec: SceneSpec, number: int) -> Floats:
-        """A body's drawable; its vertices at rest."""
-        body, scene = spec.bodies[number], self.scene
+    def _add(self, shapes: Shapes, body: Body, number: int) -> None:
+        """A body's drawable, where it is at rest."""
+        scene = self.scene
         first, n_points, triangles = self._triangles(number)
-        local, fixed, kind, radius, static = None, np.zeros(0, np.int32), "surface", 0.0, False
-        if body.kind == "beam":
-            kind, radius, n = "tube", float(scene.topology.body_radius[number]), n_points // 2
-            rest, triangles = scene.rest[first : first + n], np.zeros((0, 3), np.int32)
+        local, fixed, more = None, np.zeros(0, np.int32), dict[str, Any]()
+        if isinstance(body, Beam):
+            rest = scene.rest[first : first + n_points // 2]
+            more = {"kind": "tube", "radius": float(scene.topology.body_radius[number])}
+            triangles = np.zeros((0, 3), np.int32)
             if number in self.members:
                 fixed = np.flatnonzero(self.members[number].body.model.fixed).astype(np.int32)
         elif isinstance(body, Rigid):
             local, triangles = self._rigid(body, number, triangles)
             rest = self._placed(number, local)
         else:
-            static = body.kind == "mesh"
             rest = scene.rest[first : first + n_points]
             if isinstance(body, Soft):
                 fixed = self.members[number].body.fixed
-        drawable = Drawable(
-            body.name, kind, self._first, len(rest), triangles, radius, body.colour, fixed, static  # type: ignore[arg-type]
-        )  # fmt: skip
+        static = isinstance(body, Static)
+        drawable = shapes.add(
+            body.name, rest, triangles, colour=body.colour, fixed=fixed, static=static, **more
+        )
         self._shapes.append(_Shape(drawable, number, local))
-        self._first += len(rest)
-        return rest
 
     def _rigid(self, body: Rigid, number: int, triangles: Indices) -> tuple[Floats, Indices]:
         """Vertices in body axes and triangles of a rigid body."""
@@ -159,13 +159,6 @@ class Visual(Frames):
         tool = self._tools.get(number)
         state = tool.state if tool is not None else self.members[number].body.state
         return state.x[0] + rotate(state.q[0], local)
-
-    def _add_plane(self, body: Plane, number: int, solid: Floats) -> Floats:
-        corners = plate(body, solid)
-        drawable = Drawable(body.name, "plane", self._first, 4, colour=body.colour, static=True)
-        self._shapes.append(_Shape(drawable, number, None))
-        self._first += 4
-        return corners
 
     def follow_servo(self) -> None:
         """From now on the reader gets what the servo has; before the loops start."""

@@ -14,7 +14,7 @@ from palpo.app.systems.multirate.build import build_scene, change_scene
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
-from palpo.haptics.servo import Servo, make_servo
+from palpo.haptics.servo import make_servo
 from palpo.physics.compliance.hold import held_point
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.servo import servo_tick, tick_data
@@ -35,10 +35,8 @@ class MultirateRig(Rig):
         held_point(scene.hold, scene.tool, self.held)
         self.lock: LockStep = LockStep(self.scene, start.kind, spec.interface.latency)
         self.high = self.lock.high
-        self._threads = start.threads
         for name in scene.falling:
             start.progress.say(_falls(name))
-        self._data = tick_data(self.lock.servo)
         self.led = [
             make_servo(
                 0, 0, held.port, own.at(held.port.position.copy()), limits_of(hand, own.spec),
@@ -48,14 +46,7 @@ class MultirateRig(Rig):
             for held, own, hand in zip(self.lock.side.held[1:], start.further, spec.hands[1:], strict=True)
         ]  # fmt: skip
         """The servos of the hands after the first."""
-        self.servo: Servo = start.make_servo(
-            servo_tick.address,
-            self._data.address,
-            self.high.port,
-            self.held,
-            spec.rates.servo_hz,
-            self.led,
-        )
+        self.serve(start, servo_tick.address, tick_data(self.lock.servo), self.high.port, self.led)
 
     @cached_property
     def visual(self) -> Visual:
@@ -67,7 +58,7 @@ class MultirateRig(Rig):
         """How old a frame is when it is first felt, in words."""
         if self.kind == "monolithic":
             return "none: the servo computes everything"
-        if self._threads:
+        if self.threads:
             return "one slow step"
         return "none" if self.spec.interface.latency == "none" else "one period of the slow loop"
 

@@ -11,7 +11,7 @@ from palpo.config.schema.solver import METHODS
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
-    from palpo.app.visual.rest import Shapes
+    from palpo.app.visual.picture import Shapes
 
 
 class Snap(System):

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from palpo.app.runtime.history import History
 from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
-from palpo.app.visual.frames import ServoFrames
+from palpo.app.visual.picture import ServoPicture, Shapes
 from palpo.app.visual.solids import rotate
 from palpo.config.schema.snap import SnapScene
-from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Drawable, Ints, SceneState, make_geometry
+from palpo.physics.exchange.snapshot import DEFLECTION, STRAIN, Ints, SceneState
 from palpo.physics.fem.strain import NodalStrain
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.servo import SnapLink
@@ -26,33 +26,27 @@ ENERGY = {"kinetic": "kinetic", "elastic": "elastic", "coupling": "coupling", "p
 """Energies that are plotted, by their name in the picture."""
 
 
-class SnapVisual(ServoFrames):
+class SnapVisual(ServoPicture):
     """Geometry of prongs and plug, and the frames of the servo's pictures; keeps the energies and forces."""
 
     def __init__(self, spec: SnapScene, model: SnapModel, side: SnapLink) -> None:
         self.model = model
-        self._dt, self._rail = spec.rates.dt, spec.admittance.rail is not None
-        connector = model.connector
-        drawables, first = [], 0
+        self._rail = spec.admittance.rail is not None
+        connector, shapes = model.connector, Shapes()
         for i, part in enumerate(connector.prongs):
-            n, name = len(part.mesh.nodes), "socket" if len(connector.prongs) == 1 else f"prong {i + 1}"
+            name = "socket" if len(connector.prongs) == 1 else f"prong {i + 1}"
             skin = part.mesh.surface().triangles
             clamped = np.intersect1d(part.clamped, skin).astype(np.int32)
-            drawables.append(Drawable(name, "surface", first, n, skin, 0.0, spec.socket_colour, clamped))
-            first += n
+            shapes.add(name, part.mesh.nodes, skin, colour=spec.socket_colour, fixed=clamped)
         self._plug = connector.plug.vertices
-        drawables.append(
-            Drawable(
-                "plug", "surface", first, len(self._plug), connector.plug.triangles, 0.0, spec.plug_colour
-            )
+        shapes.add(
+            "plug", self._plug + connector.rest_position, connector.plug.triangles, colour=spec.plug_colour
         )
-        self._parts = [d.span for d in drawables]
-        nodes = [part.mesh.nodes for part in connector.prongs]
-        vertices = np.vstack([*nodes, self._plug + connector.rest_position])
-        self.geometry = make_geometry(drawables, vertices)
-        super().__init__(vertices, side.picture, side.picture_control)
+        self._parts = [drawable.span for drawable in shapes.drawables]
+        super().__init__(shapes, side.picture, side.picture_control, spec.rates.dt)
         self._more = side.more
-        self._scalar, self._upper = np.full(len(vertices), np.nan), [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
+        self._scalar = np.full(len(self.vertices), np.nan)
+        self._upper = [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
         self._gauges = [NodalStrain(part.mesh) for part in connector.prongs]
         for self.strain in (True, False):  # compiled before the loop starts
             self._measure()
@@ -67,7 +61,7 @@ class SnapVisual(ServoFrames):
             self._move(k)
             self._keep(k, tick)
         self._measure()
-        state = self.contacts_and_hand(k, tick, self._dt, counters)
+        state = self.contacts_and_hand(k, tick, counters)
         if started:
             state.hand_force = self._felt(k)
         state.scalar, state.scalar_kind = self._scalar, STRAIN if self.strain else DEFLECTION
@@ -80,9 +74,9 @@ class SnapVisual(ServoFrames):
             return
         self._kept = tick
         more, along = self._more, self.model.connector.push
-        self.energy.add(tick * self._dt, [1e3 * more.energy[k][name] for name in ENERGY.values()])
+        self.energy.add(tick * self.dt, [1e3 * more.energy[k][name] for name in ENERGY.values()])
         forces = (more.floor[k], -self.picture.force[k], -more.hand[k, :3])
-        self.force.add(tick * self._dt, [float(f @ along) for f in forces])
+        self.force.add(tick * self.dt, [float(f @ along) for f in forces])
 
     def _felt(self, k: int) -> NDArray[np.float64]:
         """Force on the hand [N], NaN where there is none to speak of."""

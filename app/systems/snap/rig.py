@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.report.outcome import vectors
-from palpo.app.runtime.rigs import Curves, Rig, Start, no_contact
+from palpo.app.runtime.rigs import Curves, Rig, Start, limits_met, no_contact
 from palpo.app.systems.snap.build import build_model, matrices_of, settings_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.schema.snap import SnapScene
 from palpo.haptics.flags import STOPPING
-from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import servo_tick, tick_data
@@ -52,10 +51,7 @@ class SnapRig(Rig):
             lambda: int(servo.engine.count[0]["lost"]),
         )  # fmt: skip
         self.lock = LockedLoops([self._settings], "none")
-        self.data = tick_data(servo)
-        self.servo: Servo = start.make_servo(
-            servo_tick.address, self.data.address, servo.port, self.held, spec.rates.servo_hz
-        )
+        self.serve(start, servo_tick.address, tick_data(servo), servo.port)
 
     def _values(self) -> Values:
         connector = self.model.connector
@@ -96,9 +92,8 @@ class SnapRig(Rig):
         return ContactProblem(w.copy(), p.b[:n].copy(), p.mu[: n // 3].copy())
 
     def counts(self) -> dict[str, int]:
-        """Steps whose solve came to one of its limits."""
-        told = self.side.snap.engine.solver.told[0]
-        return {"not converged": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
+        """See Rig."""
+        return limits_met(self.side.snap.engine, "not converged", "solves diverged")
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on dropped contacts and on solves that stopped short."""

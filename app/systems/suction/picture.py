@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.systems.suction.build import SuctionBuild, walls_on
-from palpo.app.visual.frames import Frames
+from palpo.app.visual.picture import Picture, Shapes
+from palpo.config.schema.body import Static
 from palpo.config.schema.suction import FigureDrive, FreeDrive, SuctionScene
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.exchange.buffer import acquire, reader_slot
-from palpo.physics.exchange.snapshot import PRESSURE, Drawable, SceneState, make_geometry
+from palpo.physics.exchange.snapshot import PRESSURE, Drawable, SceneState
 from palpo.physics.mesh.toy import toy
 from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.suction.cavity import RIBBON_AGAIN, WALL_A
@@ -33,7 +34,7 @@ SLIPPING = 1.0 - 1e-6
 """Share of mu r_n from which a tangential force slips."""
 
 
-class SuctionVisual(Frames):
+class SuctionVisual(Picture):
     """Geometry of a scene, and the frames of its state.
 
     `look` takes down what only exists at the end of a step: contacts and cavities.
@@ -42,48 +43,27 @@ class SuctionVisual(Frames):
     def __init__(self, spec: SuctionScene, built: SuctionBuild, servo: SuctionServo) -> None:
         self._suction, self._servo = built.suction, servo
         self._held = built.hand is not None
-        drawables: list[Drawable] = []
-        points: list[NDArray[np.float64]] = []
-        first = 0
-
-        def add(drawable_of, vertices: NDArray[np.float64]) -> slice:
-            nonlocal first
-            drawables.append(drawable_of(first, len(vertices)))
-            points.append(vertices)
-            first += len(vertices)
-            return slice(first - len(vertices), first)
-
+        shapes = Shapes()
         self._cups: list[slice] = []
         for told, side in zip(spec.cups, built.suction.cups, strict=True):
             led = not isinstance(told.drive, FreeDrive | FigureDrive)
             fixed = np.flatnonzero(led & np.isin(side.nodes, side.body.fixed)).astype(np.int32)
-            triangles = side.surface.triangles.astype(np.int32)
-            self._cups.append(
-                add(
-                    lambda a, n, t=told, m=triangles, f=fixed: Drawable(
-                        t.name, "surface", a, n, m, 0.0, t.colour, f
-                    ),
-                    side.local,
-                )
-            )
-        partner = built.suction.partner
-        self._partner = add(
-            lambda a, n: Drawable(
-                spec.partner.name, "surface", a, n, partner.surface.triangles.astype(np.int32), 0.0,
-                spec.partner.colour, static=spec.partner.kind == "mesh",
-            ),
-            self._partner_vertices(),
+            cup = shapes.add(told.name, side.local, side.surface.triangles, colour=told.colour, fixed=fixed)
+            self._cups.append(cup.span)
+        whole = shapes.add(
+            spec.partner.name, self._partner_vertices(), built.suction.partner.surface.triangles,
+            colour=spec.partner.colour, static=isinstance(spec.partner, Static),
         )  # fmt: skip
-        drawables[-1:] = self._regions(drawables[-1], spec, built)
+        self._partner = whole.span
+        shapes.drawables[-1:] = self._regions(whole, spec, built)
         self._figures: list[tuple[int, slice, slice, NDArray, NDArray]] = []
         for i, told in enumerate(spec.cups):
             if isinstance(told.drive, FigureDrive):
-                self._add_figure(i, add)
+                self._add_figure(i, shapes)
         super().__init__(
-            np.vstack(points), len(built.suction.contacts.gap),
+            shapes, len(built.suction.contacts.gap),
             patches=sum(len(e.cavities.triangles) for e in built.suction.enclosures),
         )  # fmt: skip
-        self.geometry = make_geometry(drawables, self.vertices)
         self._scalar = np.full(len(self.vertices), np.nan)
         self._lower, self._upper = -SMALLEST, 0.0
         self._time = 0.0
@@ -105,7 +85,7 @@ class SuctionVisual(Frames):
             parts.append(replace(whole, name=name, triangles=inside, colour=(r, g, b)))
         return [part for part in parts if len(part.triangles)]
 
-    def _add_figure(self, i: int, add) -> None:
+    def _add_figure(self, i: int, shapes: Shapes) -> None:
         """The figure on the handle of cup i, and the coil around it."""
         handle = self._suction.cups[i].body.handle
         assert handle is not None
@@ -113,18 +93,16 @@ class SuctionVisual(Frames):
         height = float(handle.position[1]) - base
         shape = toy(height, 0.0)
         middle = np.array([handle.position[0], base, handle.position[2]])
-        figure = add(
-            lambda a, n: Drawable(
-                "figure", "surface", a, n, shape.figure.triangles.astype(np.int32), 0.0, (0.45, 0.70, 0.45)
-            ),
-            shape.figure.vertices + middle,
+        figure = shapes.add(
+            "figure", shape.figure.vertices + middle, shape.figure.triangles, colour=(0.45, 0.70, 0.45)
         )
-        coil = add(
-            lambda a, n: Drawable("spring", "tube", a, n, radius=float(shape.spring.radius)),
-            shape.spring.nodes + middle,
+        coil = shapes.add(
+            "spring", shape.spring.nodes + middle, kind="tube", radius=float(shape.spring.radius)
         )
         local = shape.figure.vertices - np.array([0.0, height, 0.0])
-        self._figures.append((i, figure, coil, local, shape.spring.nodes / np.array([1.0, height, 1.0])))
+        self._figures.append(
+            (i, figure.span, coil.span, local, shape.spring.nodes / np.array([1.0, height, 1.0]))
+        )
 
     def _partner_vertices(self) -> NDArray[np.float64]:
         origin, turn = self._suction.partner.axes

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
-from palpo.app.runtime.rigs import Curves, Rig, Start, no_contact
+from palpo.app.runtime.rigs import Curves, Rig, Start, limits_met, no_contact
 from palpo.app.systems.suction.build import (
     SERVO_CAVITIES,
     SERVO_CONTACTS,
@@ -27,7 +27,6 @@ from palpo.app.systems.suction.pumped import change_pump
 from palpo.app.systems.suction.rehearsal import rehearse
 from palpo.config.schema.gas import ActiveGas
 from palpo.config.schema.suction import SuctionScene
-from palpo.haptics.servo import Servo
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import servo_tick, tick_data
@@ -66,11 +65,7 @@ class SuctionRig(Rig):
         self.lock = LockedLoops([self._loop], "none")
         self.found = Findings(suction)
         self._loop.watch = self._watch
-        self._data = tick_data(self.ticks)
-        self._threads = start.threads
-        self.servo: Servo = start.make_servo(
-            servo_tick.address, self._data.address, self.state.port, self.held, spec.rates.servo_hz
-        )
+        self.serve(start, servo_tick.address, tick_data(self.ticks), self.state.port)
 
     def _watch(self) -> None:
         self.found.note()
@@ -86,7 +81,7 @@ class SuctionRig(Rig):
         """How old a frame is when it is first felt, in words."""
         if self.built.hand is None:
             return "none: no hand takes part"
-        return "one slow step" if self._threads else "none: a slow step takes effect at once"
+        return "one slow step" if self.threads else "none: a slow step takes effect at once"
 
     @property
     def behind(self) -> int:
@@ -146,9 +141,8 @@ class SuctionRig(Rig):
         return ContactProblem(w[:n, :n].copy(), b[:n].copy(), suction.contacts.mu[suction.solved])
 
     def counts(self) -> dict[str, int]:
-        """Ticks whose solve came to one of its limits."""
-        told = self.state.engine.solver.told[0]
-        return {"not converged": int(told["sweep_caps"]), "solves diverged": int(told["divergences"])}
+        """See Rig."""
+        return limits_met(self.state.engine, "not converged", "solves diverged")
 
     def warnings(self, result: Mapping[str, Any]) -> list[str]:
         """Sentences on slow motion, and on solves that stopped short."""

@@ -15,7 +15,7 @@ from spring_wall.scene import WallScene
 
 if TYPE_CHECKING:
     from palpo.app.runtime.rigs import Rig, Start
-    from palpo.app.visual.rest import Shapes
+    from palpo.app.visual.picture import Shapes
 
 
 class SpringWall(System):

@@ -6,23 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.runtime.rigs import Rig, Start
-from palpo.app.visual.frames import Frames
+from palpo.app.visual.picture import Picture, Shapes
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.slow_loop import SettingsLoop
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import Port
-from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
+from palpo.physics.exchange.snapshot import SceneState
 from spring_wall.scene import SpringFloor, WallScene
 from spring_wall.tick import floor_tick, make_floor
 
 
-class WallPicture(Frames):
+class WallPicture(Picture):
     """A plate, and the hand over it."""
 
     def __init__(self, spec: WallScene, port: Port) -> None:
-        corners = spec.corners
-        super().__init__(corners, contacts=0)
-        self.geometry = make_geometry([Drawable("wall", "plane", 0, 4, static=True)], corners)
+        shapes = Shapes()
+        shapes.add("wall", spec.corners, kind="plane", static=True)
+        super().__init__(shapes, contacts=0)
         self._port, self._dt = port, spec.rates.dt
 
     def take_tool(self) -> int:
@@ -52,10 +52,7 @@ class WallRig(Rig):
             floor.frames, floor.ticks, spec.rates.ratio, self.dt, spec.wall, self._write
         )
         self.lock = LockedLoops([self._settings], "none")
-        self._data = Handle(self.floor)
-        self.servo = start.make_servo(
-            floor_tick.address, self._data.address, self.floor.port, self.held, spec.rates.servo_hz
-        )
+        self.serve(start, floor_tick.address, Handle(self.floor), floor.port)
 
     def _write(self, slot: int, wall: SpringFloor) -> None:
         self.floor.stiffness[slot], self.floor.height[slot] = wall.stiffness, wall.height
