@@ -4,14 +4,15 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from palpo.config.schema.base import Count, Spec, refuse
-from palpo.config.schema.units import Length, Number, Pressure, Time
+from palpo.config.schema.base import Count, refuse
+from palpo.config.schema.gas import SealedGas
+from palpo.config.schema.units import Length, Time
 
 SLOWEST_HZ = 50.0
 """Slow rate below which what air holds together may be torn apart by the length of a frame."""
 
 
-class AirSpec(Spec):
+class AirSpec(SealedGas):
     """A cup and what it is set on: where their surfaces enclose air, its pressure holds or pushes both."""
 
     cup: str = Field(description="Name of the soft body that is or has the cup.")
@@ -20,11 +21,6 @@ class AirSpec(Spec):
     alarm: Length = Field(0.002, gt=0, description="Gap up to which gaps are measured.")
     roughness: Length = Field(
         1e-5, ge=0, description="Mean depth of the valleys of both surfaces, where air stays under a seal."
-    )
-    max_pressure: Pressure = Field(102_000.0, gt=0, description="At which air lifts the rim and escapes.")
-    atmosphere: Pressure = Field(101_325.0, gt=0, description="Pressure outside.")
-    temperature: Number = Field(
-        293.15, gt=0, description="In kelvin; it sets how many moles are reported, and no force."
     )
     valve_button: Annotated[Count, Field(ge=0, le=8)] = Field(
         1,
@@ -43,9 +39,6 @@ class AirSpec(Spec):
         if self.sealing > self.alarm:
             said = f"it must not exceed alarm = {self.alarm:g} m, beyond which no gap is known"
             raise refuse(said, "sealing")
-        if self.max_pressure <= self.atmosphere:
-            said = f"air would leave by itself; give more than atmosphere = {self.atmosphere:g} Pa"
-            raise refuse(said, "max_pressure")
         for i, (start, stop) in enumerate(self.valve_open):
             if not 0.0 <= start < stop:
                 raise refuse("it must open at 0 or later and shut after that", "valve_open", i)

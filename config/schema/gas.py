@@ -1,6 +1,6 @@
 """The air in the cavities: shut in, leaking by the rim's roughness, or pumped."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -62,7 +62,20 @@ class PassiveGas(_Gas):
     )
 
 
-class AirtightGas(_Gas):
+class SealedGas(_Gas):
+    """What rims hold up to a pressure."""
+
+    max_pressure: Pressure = Field(102_000.0, gt=0, description="At which air lifts the rim and escapes.")
+
+    @model_validator(mode="after")
+    def _above_atmosphere(self) -> Self:
+        if self.max_pressure <= self.atmosphere:
+            said = f"air would leave by itself; give more than atmosphere = {self.atmosphere:g} Pa"
+            raise refuse(said, "max_pressure")
+        return self
+
+
+class AirtightGas(SealedGas):
     """As the thesis has it: rims are airtight up to `contact.sealing`, and lift at a given pressure."""
 
     misplaced: ClassVar[dict[str, str]] = {
@@ -70,17 +83,9 @@ class AirtightGas(_Gas):
     }
 
     kind: Literal["airtight"] = "airtight"
-    max_pressure: Pressure = Field(102_000.0, gt=0, description="At which air lifts the rim and escapes.")
     leak: Length = Field(
         0.0, ge=0, description="Height of the gap through which air seeps in under the rim; 0 is tight."
     )
-
-    @model_validator(mode="after")
-    def _above_atmosphere(self) -> "AirtightGas":
-        if self.max_pressure <= self.atmosphere:
-            said = f"air would leave by itself; give more than atmosphere = {self.atmosphere:g} Pa"
-            raise refuse(said, "max_pressure")
-        return self
 
 
 class ActiveGas(_Gas):

@@ -243,9 +243,9 @@ def _within(path: Path) -> tuple[Path, str]:
     return home, str(path.relative_to(home))
 
 
-def forget_marks(folder: Path, of: str = "*") -> None:
+def forget_marks(folder: Path) -> None:
     """Take away the marks that all of a system was compiled ahead."""
-    for mark in folder.glob(f"{of}-*.compiled"):
+    for mark in folder.glob("*.compiled"):
         mark.unlink(missing_ok=True)
 
 

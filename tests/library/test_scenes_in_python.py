@@ -10,7 +10,7 @@ from palpo.config.schema.base import Spec
 from palpo.config.schema.scene import BaseScene
 from palpo.config.systems import SYSTEMS
 
-BASES = {"GridGeometry", "Place"}
+BASES = {"GridGeometry", "Place", "SealedGas"}
 """What parts have in common, and no part itself."""
 
 
