@@ -65,7 +65,7 @@ CASES = (
     MixedCase(
         "two-hands",
         4.4,
-        ((), ("interface.max_columns=96",), ("solver.name=gauss_seidel", "solver.sweeps_high=50")),
+        ((), ("interface.max_columns=96",), ("solver.name=gauss-seidel", "solver.sweeps_high=50")),
         hangs=(3.2, 3.6),
     ),
     MixedCase("mixed-cup", None, ((), ("rates.low_hz=100",))),

@@ -39,7 +39,7 @@ class Interface(Spec):
 
 
 METHODS = {
-    "multirate": ("gauss_seidel", "anderson"),
+    "multirate": ("gauss-seidel", "anderson"),
     "hapco": ("anderson", "newton", "gauss-seidel", "maximal-dissipation", "uzawa-global", "uzawa-local"),
     "snap": ("anderson", "maximal-dissipation", "gauss-seidel"),
 }
@@ -53,14 +53,14 @@ class SolverSpec(Spec):
 
     name: Annotated[
         Literal[
-            "anderson", "newton", "gauss-seidel", "gauss_seidel", "maximal-dissipation", "uzawa-global",
+            "anderson", "newton", "gauss-seidel", "maximal-dissipation", "uzawa-global",
             "uzawa-local",
         ],
-        Among(**METHODS), Default(multirate="gauss_seidel"), Only(*METHODS),
+        Among(**METHODS), Default(multirate="gauss-seidel"), Only(*METHODS),
     ] = Field(
         "anderson",
-        description="Sweeps over contacts, each solved on its own: as they are (gauss-seidel, at two rates "
-        "written gauss_seidel); accelerated (anderson), which takes fewer where many contacts of one body "
+        description="Sweeps over contacts, each solved on its own: as they are (gauss-seidel); "
+        "accelerated (anderson), which takes fewer where many contacts of one body "
         "weigh on each other; with Newton's method on all at once where the first do not end it (newton; "
         "with a time_cap on up to 24), for fine bodies on coarse ones; over-relaxed, by bisection "
         "(maximal-dissipation); or with Uzawa's method and the bi-potential in each, one step a visit "
@@ -99,6 +99,12 @@ class SolverSpec(Spec):
     uzawa_error: Annotated[Number, Only("hapco")] = Field(
         1e-3, gt=0, lt=1, description="Change of a force over rho, in shares of L, that ends a local visit."
     )
+
+    @field_validator("name", mode="before")
+    @classmethod
+    def _name(cls, name: Any) -> Any:
+        """As scenes at two rates wrote it before all systems shared the names."""
+        return "gauss-seidel" if name == "gauss_seidel" else name
 
     @field_validator("rho", mode="before")
     @classmethod

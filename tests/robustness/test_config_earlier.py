@@ -104,3 +104,10 @@ def test_a_change_that_an_earlier_recording_holds_replaces_one_of_today():
 def test_a_scene_that_never_had_an_earlier_key_refuses_it(key):
     with pytest.raises(ConfigError, match="unknown key"):
         load_scene("mixed-press", [key])
+
+
+def test_sweeps_at_two_rates_have_the_name_that_they_have_elsewhere():
+    earlier, today = (
+        load_scene("wire", [f"solver.name={name}"]) for name in ("gauss_seidel", "gauss-seidel")
+    )
+    assert earlier.solver == today.solver == load_scene("wire").solver

@@ -70,7 +70,7 @@ REFUSED = [
     ("interface.kind=paperr", 'interface.kind = "paperr": did you mean "paper"?'),
     ("interface.kind=3", 'interface.kind = 3: choose "krylov", "paper" or "extrapolated"'),
     ("interface.shifts=4", "interface.shifts = 4: choose 1, 2 or 3"),
-    ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss_seidel" or "anderson"'),
+    ("solver.name=newtonn", 'solver.name = "newtonn": choose "gauss-seidel" or "anderson"'),
     # types
     ("contact.max_contacts=1.5", "contact.max_contacts = 1.5 is not a whole number"),
     ("contact.max_contacts=true", "contact.max_contacts = true is not a whole number"),

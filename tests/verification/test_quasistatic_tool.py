@@ -50,7 +50,7 @@ FREE, DEPTH = 0.001 - SKIN, 0.002
 """How far the block is above the gap that contacts keep, and how far its upper end is pressed beyond [m]."""
 
 
-def pressed(hold: str, solver: str = "gauss_seidel") -> tuple[LockStep, dict[str, np.ndarray]]:
+def pressed(hold: str, solver: str = "gauss-seidel") -> tuple[LockStep, dict[str, np.ndarray]]:
     """The block, its upper end led down by DEPTH beyond contact and left there."""
     run = LockStep(small_scene(ON_A_BOX.replace("MODE", hold).replace("SOLVER", solver)))
     start = run.high.port.position.copy()
@@ -67,7 +67,7 @@ def lower_end(run: LockStep) -> np.ndarray:
     return np.flatnonzero(y < y.min() + 1e-6)
 
 
-@pytest.fixture(scope="module", params=["gauss_seidel", "anderson"])
+@pytest.fixture(scope="module", params=["gauss-seidel", "anderson"])
 def held(request):
     return pressed(DIRECT, request.param)
 
