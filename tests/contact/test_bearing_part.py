@@ -66,6 +66,8 @@ def test_a_part_holds_the_rows_of_its_contacts_in_their_order():
     np.testing.assert_array_equal(alone.b, problem.b[rows])
     np.testing.assert_array_equal(alone.mu, problem.mu[at])
     np.testing.assert_array_equal(alone.warm, r[rows])
+    # what was in the force of the others is none of it
+    part.r[:] = 7.0
     part.put_back(r[rows])
     np.testing.assert_array_equal(part.r, r)
     np.testing.assert_allclose(part.u, problem.w @ r + problem.b, atol=1e-12 * np.abs(problem.b).max())

@@ -7,6 +7,7 @@ from palpo.physics.collision.closest import point_triangle
 from palpo.physics.collision.contact_surface import (
     contact_surface,
     crease_at,
+    crease_normal,
     faceted_normal,
     search,
     smooth_normal,
@@ -102,6 +103,18 @@ def test_ridges_are_the_twelve_edges_of_a_box_and_none_of_a_ball():
     assert length == pytest.approx(4 * (0.04 + 0.02 + 0.03), rel=1e-12) and not surface.concave.any()
     ball, _ = of(BALL)
     assert ball.ridge.size == 0 and not ball.sharp.any()
+
+
+def test_a_corner_s_normal_weighs_faces_by_their_angle_however_they_are_cut_and_numbered():
+    """Three right angles meet at a box's corner: the normal is the diagonal (Baerentzen 2005)."""
+    cube = box_surface((0.02, 0.02, 0.02))
+    for turn in range(3):
+        surface, x = of(SurfaceMesh.from_triangles(cube.vertices, np.roll(cube.triangles, turn, axis=1)))
+        for t, corners in enumerate(surface.triangles):
+            for j, corner in enumerate(corners):
+                n, face = np.zeros(3), np.zeros(3)
+                crease_normal(surface, x, t, 4 + j, n, face)
+                np.testing.assert_allclose(n, np.sign(x[corner]) / np.sqrt(3.0), atol=1e-12)
 
 
 def test_a_groove_is_no_ridge():

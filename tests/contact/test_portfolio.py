@@ -190,3 +190,15 @@ def test_newton_finishes_from_a_rough_force_in_a_few_steps():
 def test_options_that_make_no_sense_are_refused(solver, option):
     with pytest.raises(InputError, match=next(iter(option))):
         solver(stored("easy.npz"), Stop(), **option)
+
+
+def test_the_steps_of_the_natural_map_are_the_greatest_compliances_of_a_contact():
+    """rho_n = 1 / W_nn and rho_t = 1 / the greatest eigenvalue of the tangential block."""
+    problem, _ = made(6, 3, 0.4)
+    n = len(problem.mu)
+    room = semi_smooth_newton.make_semi_smooth(n)
+    semi_smooth_newton.begin(problem.w, problem.b, problem.mu, np.zeros(3 * n), room)
+    for k in range(n):
+        block = problem.w[3 * k : 3 * k + 3, 3 * k : 3 * k + 3]
+        greatest = np.linalg.eigvalsh(block[1:, 1:])[-1]
+        np.testing.assert_allclose(room.step[k], [1.0 / block[0, 0], 1.0 / greatest], rtol=1e-12)

@@ -23,6 +23,7 @@ from palpo.physics.contact.tangents import ForceTangents
 from palpo.physics.engine.build import Bound
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import tick, tick_data
+from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.frames import patience_of
 from palpo.physics.exchange.port import OK, WAITING
 from palpo.physics.exchange.tangent_frame import make_tangent_frame
@@ -30,7 +31,7 @@ from palpo.physics.mesh.generate import hex_block
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.physics.systems.hapco.servo import BodyPair, Hold, default_settings, make_servo
-from palpo.physics.systems.hapco.tangent import tangent_link
+from palpo.physics.systems.hapco.tangent import SLIDES, tangent_link
 from palpo.physics.systems.hapco.tangent_loop import make_tangent
 from tests.verification.hapco_bench import STIFF, TISSUE, WEIGHTLESS, side
 from tests.verification.test_hapco_multirate import QUICK
@@ -282,14 +283,23 @@ def test_forces_stay_in_their_cones_wherever_the_hand_jumps():
     """Within a frame's life, as no step of the slow loop sees it."""
     points, _ = straight(ABOVE, DOWN, DOWN)
     _, m, _, servo = followed(0.3, 20, points)
-    data, rng = tick_data(servo), np.random.default_rng(0)
+    data, rng, seen = tick_data(servo), np.random.default_rng(0), set()
     for jump in rng.uniform(-3e-3, 3e-3, (15, 3)):
         force = lead(m.servo, lambda: tick(data), points[-1] + jump)
         n = int(m.frame.count["found"][m.following.slot[0]])
         r = m.following.force[:n]
         assert (r[:, 0] >= 0.0).all()
         assert (np.hypot(r[:, 1], r[:, 2]) <= 0.3 * r[:, 0] * (1.0 + 1e-12)).all()
+        # the picture tells of this tick, and what slides in it
+        acquire(m.servo.picture_control)
+        picture, slot = m.servo.picture, reader_slot(m.servo.picture_control)
+        bears, slides = r[:, 0] > 0.0, np.hypot(r[:, 1], r[:, 2]) >= (1.0 - SLIDES) * 0.3 * r[:, 0]
+        status = np.where(bears, np.where(slides, SLIP, STICK), OPEN)
+        np.testing.assert_array_equal(picture.contact_status[slot, :n], status)
+        seen |= set(status.tolist())
+        assert picture.tick[slot] == m.servo.ticks["done"][0]
         assert np.isfinite(force).all() and m.servo.port.status["contacts"][0] == (r[:, 0] > 0.0).sum()
+    assert seen == {OPEN, STICK, SLIP}
 
 
 def test_time_stands_still_while_a_frame_is_overdue():
