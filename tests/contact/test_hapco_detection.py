@@ -199,6 +199,22 @@ def test_crossed_edges_touch_with_the_common_normal_and_their_gap():
                 assert np.isfinite(contacts.weights[side, k] @ x[contacts.slots[side, k]]).all()
 
 
+def test_contacts_without_room_are_those_of_one_search_and_not_of_the_last():
+    fixed, x_2 = of(box_surface((0.04, 0.02, 0.03)))
+    beam = box_surface((0.02, 0.01, 0.01))
+    features = mobile_features(contact_surface(beam, np.arange(8, dtype=np.int32)), np.arange(8), edges=False)
+    tracker, anchors, contacts = make_tracker(features), make_anchors(8, 1), make_contacts(1)
+    lost = []
+    for height in (0.015, 0.015, 0.03):
+        x_1 = beam.vertices + np.array([0.0, height, 0.0])
+        if not lost:
+            locate(features, x_1, fixed, x_2, anchors, tracker, 8)
+        find_contacts(features, x_1, fixed, x_2, EYE, 1e-4, 0.0, False, anchors, tracker, contacts)
+        lost.append(int(contacts.count[0]["lost"]))
+    # four corners stand on the box, and there is room for one
+    assert lost == [3, 3, 0]
+
+
 def test_what_sticks_keeps_its_point_and_what_slides_is_anchored_where_it_went():
     surface, x_2 = of(BOX)
     tool = box_surface((2e-3, 2e-3, 2e-3))
