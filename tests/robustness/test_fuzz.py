@@ -236,7 +236,7 @@ def reworded(words: dict[str, Any], rng: np.random.Generator) -> str:
 def rewritten(path: Path, rng: np.random.Generator) -> str:
     """One dataset, group or word about the run replaced or taken away; which, and by what."""
     with h5py.File(path, "a") as file:
-        if rng.random() < 0.2:
+        if "meta" in file.attrs and rng.random() < 0.2:
             meta = json.loads(bytes(file.attrs["meta"]))
             how = reworded(meta, rng)
             file.attrs["meta"] = np.bytes_(json.dumps(meta).encode())
