@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from palpo.physics.bodies.soft import SoftBody
-from palpo.physics.collision.round_facets import FACET_POINTS, OTHER, OWN
+from palpo.physics.collision.round_facets import POINTS, parts_of_facets, weight_on
 from palpo.physics.fem.elements import ELEMENTS
+from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.mesh.hex import HexMesh
@@ -36,7 +37,7 @@ from palpo.studies.rows import Row, pick
 from palpo.studies.runs import SceneDrive, legs
 from palpo.studies.tables import save_figure, write_csv
 
-MESHES = {"as shipped": (12, 3, 12), "cells of 3.3 mm": (18, 5, 18)}
+MESHES = {"as shipped": (12, 3, 12), "cells of 3.3 mm": (18, 5, 18), "cells of 10 mm": (6, 3, 6)}
 GRADING = (1.0, 0.4, 1.0)
 ALONE = ("tet4", "tet4-patch", "hex8")
 IN_SCENE = ("tet4", "tet4-patch")
@@ -56,19 +57,20 @@ def alone(
     low = np.flatnonzero(y < y.min() + 1e-9)
     body = SoftBody("block", mesh, Material(YOUNG, nu, 1e3), low, (0.0, 0.0, 0.0), elements=elements)
     facets = mesh.surface().triangles
+    points = POINTS * parts_of_facets(RADIUS, mean_longest_edge(mesh.nodes, facets))
     x, z = (mesh.nodes[facets][..., [0, 2]].mean(axis=1) - aside).T
     facets = facets[(y[facets] > y.max() - 1e-9).all(axis=1) & (np.hypot(x, z) < 1.4 * RADIUS)]
     corners = mesh.nodes[facets]
     area = 0.5 * np.linalg.norm(np.cross(*(corners[:, k] - corners[:, 0] for k in (1, 2))), axis=1)
-    shares = np.where(np.eye(FACET_POINTS, 3) == 1.0, OWN, OTHER)
+    shares = np.array([[weight_on(points // POINTS, q, i) for i in range(3)] for q in range(points)])
     x, _, z = (shares @ corners).reshape(-1, 3).T - [[aside[0]], [0.0], [aside[1]]]
     near = np.hypot(x, z) < 0.98 * RADIUS
-    rows = np.zeros((FACET_POINTS * len(facets), body.n_dof))
+    rows = np.zeros((points * len(facets), body.n_dof))
     for k, row in enumerate(rows):
-        row[body.dofs_of(facets[k // FACET_POINTS])[:, 1]] = shares[k % FACET_POINTS]
+        row[body.dofs_of(facets[k // points])[:, 1]] = shares[k % points]
     rows, x, z = rows[near], x[near], z[near]
     yielding = rows @ splu(body.tangent().tocsc()).solve(np.ascontiguousarray(rows.T))
-    give = np.repeat(FACET_POINTS * body.facet_yield(facets) / area, FACET_POINTS)[near]
+    give = np.repeat(points * body.facet_yield(facets) / area, points)[near]
     yielding = 0.5 * (yielding + yielding.T) + np.diag(give)
     under = RADIUS - np.sqrt(RADIUS**2 - x**2 - z**2)
     return np.array([without_pull(yielding, under - depth).sum() for depth in DEPTHS])

@@ -126,8 +126,8 @@ class Contact(Spec):
     distance: Annotated[Length, Only("multirate", "suction"), Default(suction=0.0001)] = Field(
         0.0005,
         ge=0,
-        description="Gap that is kept between surfaces; none where a ball or a capsule no smaller than the "
-        "facets of a soft body meets them by area.",
+        description="Gap that is kept between surfaces; none where a ball or a capsule, of a radius no less "
+        "than two thirds of a soft body's facets, meets them by area.",
     )
     sealing: Annotated[Length, Only("suction")] = Field(
         0.0005,

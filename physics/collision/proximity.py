@@ -3,8 +3,8 @@
 Candidates change at the low rate only (`broadphase`); their geometry (gap, normal, weights) is evaluated
 here from the present positions of their points, so that a tool may slide over many triangles between
 two low steps. Two kinds of pair cover triangle meshes, lines (beams) and points (round tips): point
-against triangle, and edge against edge; a third is point against plane. A ball or a capsule that is no
-smaller than the facets of a soft body meets them by their areas instead (`round_facets`).
+against triangle, and edge against edge; a third is point against plane. A ball or a capsule that is not
+much smaller than the facets of a soft body meets them by their areas instead (`round_facets`).
 
 A closest point on an edge or a vertex is a contact only where it is a *local minimum* of the distance,
 that is, where no adjacent face comes closer: otherwise a point that slides over a flat mesh would catch

@@ -43,6 +43,7 @@ class ProximityWork(NamedTuple):
     feature: NDArray[np.int32]  # (GROUP_CAPACITY, 3)
     weights: NDArray[np.float64]  # (GROUP_CAPACITY, 3)
     distance: NDArray[np.float64]  # (GROUP_CAPACITY,)
+    apart: NDArray[np.float64]  # (GROUP_CAPACITY, 12) of the points of a facet that meet by area
     height: NDArray[np.float64]  # (GROUP_CAPACITY,) of a point over the planes of its candidate triangles
     vectors: NDArray[np.float64]  # (8, 3)
 
@@ -58,6 +59,7 @@ def make_proximity_work(pairs_capacity: int) -> ProximityWork:
         feature=np.zeros((GROUP_CAPACITY, 3), np.int32),
         weights=np.zeros((GROUP_CAPACITY, 3)),
         distance=np.zeros(GROUP_CAPACITY),
+        apart=np.zeros((GROUP_CAPACITY, 12)),
         height=np.zeros(GROUP_CAPACITY),
         vectors=np.zeros((8, 3)),
     )

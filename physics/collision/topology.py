@@ -16,6 +16,9 @@ from palpo.physics.numerics.kernels import inlined
 STATIC, TOOL, LOW = 0, 1, 2
 """Who moves a body: nobody, the servo (1 kHz) or the low-rate loop."""
 
+LONGEST = 1.5
+"""Radii up to which a facet may be long, in the mean, to be met by its area."""
+
 
 class Topology(NamedTuple):
     """Collision primitives of a scene; all indices are global."""
@@ -49,7 +52,7 @@ class CollisionShape(NamedTuple):
 @inlined
 def meet_by_area(topology, line, faceted):
     """Whether a body of thick points and edges meets another's facets by areas (collision.round_facets)."""
-    return topology.body_radius[line] >= topology.body_facet[faceted]
+    return LONGEST * topology.body_radius[line] >= topology.body_facet[faceted]
 
 
 @inlined

@@ -79,3 +79,12 @@ def test_finer_cells_are_off_by_as_little():
     truth = np.array([stored()[0.45, depth] for depth in DEPTHS])
     errors = indentation.alone("tet4-patch", (18, 5, 18), 0.45, (0.0017, 0.0008)) / truth - 1.0
     assert np.abs(errors).max() < 0.07
+
+
+@pytest.mark.parametrize("nu", RATIOS)
+def test_cells_as_wide_as_the_radius_are_off_by_some_percent(nu):
+    """Facets 1.4 radii long, met in quarters: with a point in each third the ball falls between them."""
+    truth = np.array([stored()[nu, depth] for depth in DEPTHS])
+    off = [(0.0, 0.0), (0.005, 0.0), (0.005, 0.005), (0.0025, -0.0008)]
+    errors = np.array([indentation.alone("tet4-patch", (6, 3, 6), nu, at) / truth - 1.0 for at in off])
+    assert np.abs(errors).mean() < 0.08 and np.abs(errors).max() < 0.2
