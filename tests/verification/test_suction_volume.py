@@ -120,9 +120,13 @@ def _edges(points, triangles):
 def test_a_cavity_that_moves_as_one_keeps_its_volume(on_waves):
     a, b, pairer, cavities, *_ = on_waves
     volume = cavities.volume[0]
+    points = slice(cavities.first[0], cavities.first[1])
+    before = cavities.points[points].copy()
     for turn in Rotation.random(5, rng=np.random.default_rng(2)):
         x_a, x_b = turn.apply(a.vertices) + 0.05, turn.apply(b.vertices) + 0.05
         place_cavity(cavities, 0, x_a, x_b)
+        # its points are on the bodies, and moved with them: weights are roots found to 1e-9
+        np.testing.assert_allclose(cavities.points[points], turn.apply(before) + 0.05, rtol=0.0, atol=1e-9)
         assert signed_volume(cavities, 0, cavities.points[0]) == pytest.approx(volume, rel=ROUNDING)
         # found anew, closest points differ by rounding
         assert pairer.pair([wall(a)], x_a, x_b).volume[0] == pytest.approx(volume, rel=1e-9)
