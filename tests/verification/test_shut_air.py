@@ -280,6 +280,18 @@ def test_air_comes_in_where_the_seal_is_torn_between_two_frames():
     assert torn == [False, *4 * [True]] and mended == [True, *4 * [False]]
 
 
+def test_a_seal_that_no_contact_made_when_the_frame_came_is_not_torn_by_contacts_that_come_and_go():
+    lock = evacuated()
+    state = lock.side.built.detectors[-1].handle.state
+    proceed(lock, 1)
+    tight = state.gap[0]
+    state.sealed[0] = -1  # as if the frame had just come
+    for gap in (-1.0, tight, -1.0):
+        state.gap[0] = gap
+        assert not any(open_ticks(lock, 2))
+    lock.close()
+
+
 def test_the_scene_waits_for_a_frame_that_is_late_rather_than_go_on_with_an_old_one():
     """A cavity's shape is that of its frame: with all of them a tenth of a second late a grip is lost.
 
