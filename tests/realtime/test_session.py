@@ -11,7 +11,7 @@ from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
 from palpo.haptics.recording import read_recording
-from palpo.physics.exchange.port import WAITING
+from palpo.physics.exchange.port import CONTACTS_LOST, WAITING
 
 TOUCHING = (
     "bodies.probe.placement.position=[0, 0.041, 0]",
@@ -87,6 +87,8 @@ def test_a_run_in_threads_is_repeated_bit_for_bit(recorded):
 def test_the_literal_kinds_are_repeated_bit_for_bit_too(tmp_path, kind):
     path = tmp_path / "run.h5"
     run(replace(PROBE, record=path, interface=kind, duration=0.4))
+    columns = read_recording(path).columns
+    assert columns["contacts"].max() > 0 and not (columns["tick_flags"] & CONTACTS_LOST).any()
     again = replay(path)
     assert again.result["replay"]["equal"], again.result["exit_reason"]
 
