@@ -297,7 +297,7 @@ def read_recording(path: str | Path) -> Recording:
                 raise HapticsError(f"{path}: an HDF5 file, but not a recording of this program")
             check_hdf5(file)
             return Recording(
-                meta=json.loads(bytes(file.attrs["meta"]).decode()),
+                meta=_read_meta(file),
                 columns=Table(path, _read_table(file["servo"], "biuf")),
                 units={name: data.attrs["unit"] for name, data in file["servo"].items()},
                 low_steps=Table(path, _read_table(file["low_steps"], "biuf")),
@@ -326,6 +326,13 @@ def _opened(path: str | Path) -> h5py.File:
         if not any(word in str(error) for word in ("already open", "unable to lock")):
             raise
         return h5py.File(path, "r", libver="latest", swmr=True)
+
+
+def _read_meta(file: h5py.File) -> dict[str, Any]:
+    meta = json.loads(bytes(file.attrs["meta"]).decode())
+    if not isinstance(meta, dict):
+        raise ValueError("what it says of its run has no names")
+    return meta
 
 
 def _read_table(group: h5py.Group, kinds: str = "biufS") -> dict[str, NDArray]:

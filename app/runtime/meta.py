@@ -82,7 +82,6 @@ class RecordedScene(BaseModel):
 class RecordedRun(BaseModel):
     """What a recording says of its run, as far as a repetition needs it."""
 
-    program: Literal["palpo"]
     driver: Literal["lock-step", "threads"]
     arithmetic: dict[str, str] | None = None
     scene: RecordedScene

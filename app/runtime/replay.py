@@ -129,13 +129,8 @@ class _Rerun:
         other: bool,
         film: Film | None,
     ) -> None:
-        self.path, self.recording, self.made, self.spec, self.kind = (
-            path,
-            recording,
-            made,
-            spec,
-            made.interface,
-        )
+        self.path, self.recording, self.spec = path, recording, spec
+        self.made, self.kind = made, made.interface
         self.lock_step, self.other, self.film = other or made.driver == "lock-step", other, film
         self.n = len(recording.columns["tick"])
         self.asked = self._asked()

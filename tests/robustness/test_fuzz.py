@@ -238,7 +238,8 @@ def rewritten(path: Path, rng: np.random.Generator) -> str:
     with h5py.File(path, "a") as file:
         if "meta" in file.attrs and rng.random() < 0.2:
             meta = json.loads(bytes(file.attrs["meta"]))
-            how = reworded(meta, rng)
+            how = reworded(whole := {"meta": meta}, rng)
+            meta = whole.get("meta")
             file.attrs["meta"] = np.bytes_(json.dumps(meta).encode())
             return how
         names: list[str] = []

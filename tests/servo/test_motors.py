@@ -183,6 +183,6 @@ def test_a_recording_s_device_is_read_whatever_figures_its_version_kept():
     stored = {"name": "Touch", "max_force": 3.3, "max_stiffness": 1.0, "resolution": 1e-5, "buttons": 2}
     stored |= {"workspace": [0.1, 0.1, 0.1], "mass": 0.05, "friction": 0.1, "torques": False}
     scene = {"name": "wall", "path": "wall.toml", "text": "", "overrides": []}
-    meta = {"program": "palpo", "driver": "lock-step", "scene": scene, "interface": "none"}
+    meta = {"driver": "lock-step", "scene": scene, "interface": "none"}
     spec = RecordedRun.model_validate(meta | {"device_spec": stored}).device_spec
     assert spec.max_force == 3.3 and spec.max_torque == 0.0
