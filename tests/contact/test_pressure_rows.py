@@ -15,11 +15,13 @@ from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.gas import OutsideAir
 from palpo.physics.suction.pressure import (
+    SOLVED,
     advance,
     begin,
     finish,
     make_gas,
     make_workspace,
+    resume,
 )
 from tests.contact.pressure_problem import FIXED_SWEEPS, PressureProblem, solve
 
@@ -182,6 +184,29 @@ def test_the_servo_s_kernels_leave_w_and_b_as_they_were_to_the_bit():
     np.testing.assert_array_equal(b, problem.b)
     np.testing.assert_allclose(x[27:], gas.pressure - AIR.atmosphere)
     np.testing.assert_allclose(u, w @ x + b, rtol=0, atol=1e-12 * np.abs(u).max())
+
+
+def test_the_air_follows_other_contact_forces_by_the_gas_law():
+    """After `resume` p V = n R T of each cavity at W x + b of the forces that it was given."""
+    problem, rng = random_problem(6, 2, 4), np.random.default_rng(0)
+    x, u = np.zeros(20), np.zeros(20)
+    gas, a = make_gas(AIR, problem.amount, problem.pressure, problem.active), make_workspace(6, 2)
+    w, b = problem.w.copy(), problem.b.copy()
+    bound = begin(w, b, problem.mu, x, u, gas, True, a)
+    advance(w, b, problem.mu, x, u, gas, 1e-8, bound, 3, a)
+    before, force = gas.pressure.copy(), rng.exponential(1.0, 6)
+    x[:18:3], x[1:18:3], x[2:18:3] = force, 0.3 * force, 0.0
+    resume(w, b, problem.mu, x, u, gas, 1e-8, bound, a)
+    np.testing.assert_allclose(u, w @ x + b, rtol=0, atol=1e-12 * np.abs(u).max())
+    np.testing.assert_allclose(gas.pressure * gas.area * u[18:], problem.amount * AIR.rt, rtol=SOLVED)
+    np.testing.assert_allclose(x[18:], gas.area * (gas.pressure - AIR.atmosphere), rtol=1e-12)
+    assert (np.abs(gas.pressure - before) > 1e-3 * before).all()
+    # what is given in the end is of the best forces, the pressures too, although those were no solution
+    assert finish(w, b, problem.mu, x, u, gas, a) <= SOLVED
+    assert (np.abs(x[:18:3] - force) > 1e-3 * force).all()
+    np.testing.assert_allclose(u, problem.w @ x + problem.b, rtol=0, atol=1e-12 * np.abs(u).max())
+    np.testing.assert_allclose(gas.pressure * u[18:], problem.amount * AIR.rt, rtol=SOLVED)
+    np.testing.assert_array_equal(x[18:], gas.pressure - AIR.atmosphere)
 
 
 @pytest.mark.parametrize(

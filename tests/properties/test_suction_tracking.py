@@ -279,6 +279,18 @@ def test_a_cavity_that_crosses_its_own_size_in_a_step_is_found_along_its_way():
     assert now.size[["swept", "born", "opened"]].tolist() == [(0, 1, 1)]
 
 
+@pytest.mark.parametrize("z", [6, -6])
+def test_a_cavity_is_sought_along_its_own_way_whatever_another_does(z):
+    """The other one turns back, further than its size, and is new there."""
+    contact = Contact()
+    for own, other in ((-7, 3), (-5, 1)):
+        contact.step(ring(own, z, 1, 2) | ring(other, -z, 1, 2))
+    name = contact.now.identity[contact.at(-5, z)]
+    now = contact.step(ring(-1, z, 1, 2) | ring(5, -z, 1, 2))
+    assert now.size[["swept", "born", "opened"]].tolist() == [(1, 1, 1)]
+    assert now.identity[contact.at(-1, z)] == name
+
+
 def test_walls_that_the_other_body_joins_are_one_cavity_and_one_that_it_opens_is_none():
     contact = Contact()
     flood, connectivity = contact.detector.flood, contact.detector.connectivity

@@ -120,6 +120,21 @@ def test_in_free_air_the_scene_s_hand_follows_late_and_without_error():
     assert behind == pytest.approx(speed * (delay * DT + FOLLOWING), abs=1.5 * speed * DT)
     _, given_h, paid_s, given_s, _ = run.energies
     assert not given_h.any() and not paid_s.any() and not given_s.any()
+    assert run.hand.words["short"][0] == run.scene.words["short"][0] == 0, "no force is held back"
+
+
+def test_ticks_on_which_the_force_is_held_back_are_counted_and_no_others():
+    """Of a hand that has paid nothing in all, of one that has paid ahead none."""
+    wanted, ticks = np.array([1.0, 0.0, 0.0]), 50
+    for paid, short in ((0.0, ticks), (1.0, 0)):
+        end, force = make_end(TOUCH.max_force, TOUCH.resolution, DT), np.zeros(3)
+        end.joules["paid"][0] = end.joules["passed"][0] = end.joules["granted"][0] = paid
+        end.joules["way"][0] = 1.0
+        end.vector[:] = wanted
+        for _ in range(ticks):
+            hand_tick(end, np.zeros(3), force, DT, force)
+        assert end.words["short"][0] == short
+        assert (force[0] == wanted[0]) == (short == 0)
 
 
 def test_a_hand_is_braked_until_both_ends_have_their_energy_and_then_no_more():
