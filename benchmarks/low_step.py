@@ -75,17 +75,23 @@ def low_step(steps: int = 60) -> Figures:
     kinds = {kind: _kind(kind, steps) for kind in ("paper", "krylov")}
     paper, ours = (kinds[kind]["step ms"]["p50"] for kind in ("paper", "krylov"))
     figures = kinds | {"krylov, step p50 ms": beside(ours, paper, "paper")}
-    figures |= {"tet4-patch on the probe, step p50 CPU ms": beside(*_in_turns(steps), "tet4")}
+    patches = 'bodies.block.elements="tet4-patch"'
+    plain = _in_turns(steps, (patches,), ('bodies.block.elements="tet4"',))
+    figures |= {"tet4-patch on the probe, step p50 CPU ms": beside(*plain, "tet4")}
+    for law, *more in (("neo-hookean",), ("fung", "bodies.block.material.exponent=2")):
+        told = patches, f"bodies.block.material.law={law}", *more
+        figures |= {
+            f"{law} on the probe, step p50 CPU ms": beside(*_in_turns(steps, told, (patches,)), "linear")
+        }
     if mujoco is not None:
         figures |= _dragged(steps)
     return figures | {"bare loop us": bare_loop_us()}
 
 
-def _in_turns(steps: int) -> tuple[float, float]:
-    """A slow step of the shipped probe, pressed and dragged, of tetrahedra that share their change of volume
-    and of plain ones by turns: medians of the processor's time [ms]."""
-    names = ("tet4-patch", "tet4")
-    scenes = [load_scene("probe", (f'bodies.block.elements="{name}"',)) for name in names]
+def _in_turns(steps: int, *told: tuple[str, ...]) -> tuple[float, float]:
+    """A slow step of the shipped probe, pressed and dragged, as told in two ways by turns: medians of the
+    processor's time [ms]."""
+    scenes = [load_scene("probe", overrides) for overrides in told]
     runs = [LockStep(build_scene(scene), "krylov", durations=(TAKES,)) for scene in scenes]
     took = np.zeros((2, steps))
     try:

@@ -64,7 +64,7 @@ from palpo.config.schema.geometry import (
     VolumeFile,
 )
 from palpo.config.schema.hapco import Stylus, Zoom
-from palpo.config.schema.material import Elastic
+from palpo.config.schema.material import Elastic, OgdenTerm, SoftMaterial
 from palpo.config.schema.pump import CupLine, LineSpec, Manifold, PumpSpec, Vent
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.snap import (
@@ -141,6 +141,7 @@ __all__ = [
     "Manifold",
     "Misalignment",
     "OctopusArm",
+    "OgdenTerm",
     "Oscillation",
     "PassiveGas",
     "Placement",
@@ -167,6 +168,7 @@ __all__ = [
     "SlideAttachment",
     "SnapModelSpec",
     "Soft",
+    "SoftMaterial",
     "SolidFile",
     "SolverSpec",
     "Sphere",

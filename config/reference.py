@@ -155,7 +155,7 @@ def _value(annotation: Any) -> str:
     if len(models) > 1:
         return "table with kind " + in_words([f'`"{kind_of(model)}"`' for model in models])
     if models:
-        return "name or table" if models == [Elastic] else "table"
+        return "name or table" if issubclass(models[0], Elastic) else "table"
     given = [arg for arg in args if arg is not type(None)]
     if given:
         return _value(given[0])

@@ -16,7 +16,7 @@ from palpo.config.schema.body import (
     Soft,
     Static,
 )
-from palpo.config.schema.material import Elastic
+from palpo.config.schema.material import Elastic, SoftMaterial
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.config.schema.tool import HoldSpec
 from palpo.haptics.workspace import quaternion_matrix
@@ -24,6 +24,7 @@ from palpo.physics.bodies import chain_body
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape
 from palpo.physics.exchange.gains import Gains
+from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.numerics.errors import InputError
@@ -56,7 +57,8 @@ def key_of(spec: BaseScene, *path: object) -> str:
 def material_of(m: Elastic, mass: float | None = None, volume: float = 1.0) -> Material:
     """What a body is of; its mass [kg], if given, spread over its volume [m^3], stands for the density."""
     density = m.density if mass is None else mass / volume
-    return Material(m.youngs_modulus, m.poisson_ratio, density, m.alpha, m.beta)
+    law, shape = (m.law, m.shape) if isinstance(m, SoftMaterial) else (LINEAR, ())
+    return Material(m.youngs_modulus, m.poisson_ratio, density, m.alpha, m.beta, law, shape)
 
 
 def chosen_nodes(

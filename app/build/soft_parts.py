@@ -11,8 +11,12 @@ from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, CollisionShape
 from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.facet_yield import mean_longest_edge
+from palpo.physics.fem.laws import LINEAR
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
+from palpo.physics.numerics.errors import InputError
 
 LARGE = 2500
 """Nodes from which a body is solved by multigrid: a slow step then costs half of what it does with factors,
@@ -28,6 +32,11 @@ def elements_of(body: Soft, mesh: SolidMesh, large: bool) -> str | None:
     """The elements of a body as told, or by its mesh, its material and how it is solved."""
     if body.elements != "auto":
         return body.elements
+    if body.material.law != LINEAR and isinstance(mesh, HexMesh):
+        raise InputError(
+            f'bodies.{body.name}.material.law is "{body.material.law}", but its file holds hexahedra, which '
+            'follow "linear" alone: give a file of tetrahedra.'
+        )
     shared = isinstance(mesh, TetMesh) and not large and body.material.poisson_ratio >= LOCKS
     return "tet4-patch" if shared else None
 
@@ -41,7 +50,7 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     )
     volume = 1.0 if body.mass is None else _volume(mesh)
     solid = SoftBody(
-        body.name, mesh, material_of(body.material, body.mass, volume), fixed, spec.gravity, body.mass_model,
+        body.name, mesh, _material(body, volume), fixed, spec.gravity, body.mass_model,
         elements=elements_of(body, mesh, large), solver="multigrid" if large else "direct", fields=fields,
     )  # fmt: skip
     triangles = mesh.surface().triangles
@@ -50,6 +59,13 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
         facet=mean_longest_edge(mesh.nodes, triangles),
     )  # fmt: skip
     return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
+
+
+def _material(body: Soft, volume: float) -> Material:
+    try:
+        return material_of(body.material, body.mass, volume)
+    except InputError as error:
+        raise InputError(f"bodies.{body.name}.{error}") from None
 
 
 def _volume(mesh: SolidMesh) -> float:

@@ -19,7 +19,7 @@ from palpo.config.schema.geometry import (
     SolidGeometry,
     VolumeFile,
 )
-from palpo.config.schema.material import Elastic
+from palpo.config.schema.material import Elastic, SoftMaterial
 from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
 
@@ -146,7 +146,7 @@ class Soft(_Moving):
         "low", description="Soft bodies are computed at the slow rate."
     )
     geometry: SoftGeometry = Field(description="Its shape.")
-    material: Elastic = Field(description='A name such as `"liver"`, or a table.')
+    material: SoftMaterial = Field(description='A name such as `"liver"`, or a table.')
     mass: Mass | None = Field(None, gt=0, description="Instead of the material's density.")
     elements: Annotated[SoftElements, Only("multirate")] = Field(
         "auto",
@@ -169,6 +169,8 @@ class Soft(_Moving):
     def _fits(self) -> "Soft":
         if self.elements == "hex8" and not isinstance(self.geometry, HEXAHEDRAL):
             raise refuse('only a block, a cup or a file can be hexahedra; use "tet10"', "elements")
+        if self.elements == "hex8" and self.material.law != "linear":
+            raise refuse('hexahedra follow law = "linear" alone; use "tet4-patch" or "tet10"', "elements")
         if self.solver == "multigrid" and self.mass_model != "lumped":
             raise refuse('multigrid takes mass_model = "lumped"', "solver")
         return self

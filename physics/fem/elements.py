@@ -4,7 +4,7 @@ from functools import partial
 
 from palpo.physics.fem import hex8, tet4, tet10
 from palpo.physics.fem.element import Element, Elements
-from palpo.physics.fem.integrated import Integrated
+from palpo.physics.fem.integrated import Integrated, PatchIntegrated
 from palpo.physics.fem.laws import LAWS, LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.patch_tetrahedra import PatchTetrahedra, no_own_stiffness
@@ -28,7 +28,7 @@ _TET4 = Element(
 )  # fmt: skip
 ELEMENTS = {
     "tet4": _TET4,
-    "tet4-patch": _TET4._replace(stiffness=no_own_stiffness, moving=PatchTetrahedra, points=None),
+    "tet4-patch": _TET4._replace(stiffness=no_own_stiffness, moving=PatchTetrahedra),
     "tet10": Element(
         QuadraticTetMesh, tet10.stiffness, tet10.lumped_volumes, tet10.products, tet10.mean_gradients,
         TurnedStiffness, 0.2, tet10.points,
@@ -71,4 +71,5 @@ def make_elements(mesh: SolidMesh, material: Material, name: str | None = None) 
         raise InputError(
             f"material.law is {material.law!r}, which these elements do not follow: choose {', '.join(can)}."
         )
-    return Integrated(element, mesh, material, LAWS[material.law](*material.lame()))
+    kind = PatchIntegrated if element.moving is PatchTetrahedra else Integrated
+    return kind(element, mesh, material, LAWS[material.law](*material.lame(), material.shape))

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from math import isfinite
 
+from palpo.physics.fem.law import refuse_shape
 from palpo.physics.fem.laws import LAWS, LINEAR
 from palpo.physics.numerics.errors import InputError
 
@@ -12,7 +13,7 @@ class Material:
     """Constants of one body; C = alpha M + beta K (EQUATIONS.md, section 1).
 
     youngs_modulus [Pa], poisson_ratio [-]: at rest. density [kg/m3], alpha [1/s], beta [s]. law: by its name,
-    see palpo.physics.fem.laws.
+    see palpo.physics.fem.laws; shape: what that has besides, as its class says.
     Raises InputError where a constant lies outside its range.
     """
 
@@ -22,6 +23,7 @@ class Material:
     alpha: float = 0.0
     beta: float = 0.0
     law: str = LINEAR
+    shape: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for key, valid, range_ in (
@@ -36,6 +38,10 @@ class Material:
 
         if self.law not in (LINEAR, *LAWS):
             raise InputError(f"material.law is {self.law!r} but must be one of {', '.join((LINEAR, *LAWS))}.")
+        if self.law != LINEAR:
+            LAWS[self.law](*self.lame(), self.shape)
+        elif self.shape:
+            raise refuse_shape(LINEAR, self.shape, "none")
 
     def lame(self) -> tuple[float, float]:
         """First Lame constant and shear modulus (lambda, mu) [Pa]."""

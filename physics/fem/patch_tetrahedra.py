@@ -33,7 +33,7 @@ class PatchTetrahedra(Tetrahedra):
         """The nodes of the patches, of n, and where each element has its own among them (m, 4)."""
         pairs, place = np.unique(self.patch[:, None].astype(np.int64) * n + self.cells, return_inverse=True)
         start = np.searchsorted(pairs, np.arange(len(self.whole) + 1) * n)
-        self._nodes, self._places = NodeGroups(start, (pairs % n).astype(np.int32)), place.reshape(-1, 4)
+        self._nodes, self.places = NodeGroups(start, (pairs % n).astype(np.int32)), place.reshape(-1, 4)
 
     @property
     def groups(self) -> NodeGroups:
@@ -83,7 +83,7 @@ class PatchTetrahedra(Tetrahedra):
         super().assemble(x, quats, pattern, blocks)
         add_patch_stiffness(
             self.cells, self.gradients, self.volumes, self.patch, self.whole, self.bulk, quats,
-            self._nodes.start, self._places, pattern.group_block, blocks,
+            self._nodes.start, self.places, pattern.group_block, blocks,
         )  # fmt: skip
 
     def tensions(self, x: Floats, quats: Floats) -> Floats:

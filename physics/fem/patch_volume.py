@@ -68,9 +68,16 @@ def add_patch_stiffness(cells, g, volumes, patch, whole, lam, quats, start, plac
             x, y, z = volumes[e] * g[e, a, 0], volumes[e] * g[e, a, 1], volumes[e] * g[e, a, 2]
             for i in range(3):
                 slopes[places[e, a], i] += r[3 * i] * x + r[3 * i + 1] * y + r[3 * i + 2] * z
+    add_pair_products(slopes, lam / whole, start, group_block, blocks)
+
+
+@kernel
+def add_pair_products(slopes, stiffness, start, group_block, blocks):
+    """blocks (b, 9) += the lower blocks of sum_p k_p s_p s_p^T of slopes (nodes of all patches, 3) and
+    stiffness k (patches,); start and group_block as above."""
     pair = 0
-    for k in range(whole.size):
-        stiff = lam / whole[k]
+    for k in range(stiffness.size):
+        stiff = stiffness[k]
         for a in range(start[k], start[k + 1]):
             x, y, z = stiff * slopes[a, 0], stiff * slopes[a, 1], stiff * slopes[a, 2]
             for b in range(start[k], a + 1):
