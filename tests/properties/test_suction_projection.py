@@ -118,6 +118,25 @@ def test_a_ring_within_one_triangle_is_tiled_around_its_hole():
     assert cavities.volume[0] == pytest.approx(bowl_volume(profile, 48), rel=ROUNDING)
 
 
+@pytest.mark.parametrize("turn", np.arange(8) * np.pi / 4)
+def test_a_hole_beside_the_middle_of_a_star_within_one_triangle_is_tiled_around_without_overlap(turn):
+    """The cut from the hole to the outline is where they are closest: others run through spikes' gaps."""
+    outline, n = star(), 60
+    i, angle = np.arange(n), 2 * np.pi * np.arange(n) / n
+    aside = np.array([np.cos(turn), np.sin(turn)])
+    hole = 0.002 * (np.column_stack([np.cos(angle), np.sin(angle)]) + aside)
+    rings = [np.insert(ring, 1, GAP, axis=1) for ring in (hole, outline)]
+    j = (i + 1) % n
+    strip = np.concatenate([np.column_stack([i, n + i, n + j]), np.column_stack([i, n + j, j])])
+    lid_with_hole = SurfaceMesh.from_triangles(np.concatenate(rings), strip)
+    b = SurfaceMesh.from_triangles([[-0.1, 0, -0.1], [0, 0, 0.2], [0.1, 0, -0.1]], [[0, 1, 2]])
+    pairer, _ = paired(b, lid_with_hole)
+    areas = tiles(pairer)
+    assert pairer.pairing.outcome[0] == SEALED and pairer.pairing.size[0].forced == 0
+    assert areas.min() > 0.0
+    assert areas.sum() == pytest.approx(turning(outline) - turning(hole), rel=ROUNDING)
+
+
 def test_a_border_over_the_edge_of_an_open_surface_is_no_cavity():
     b = ground(6)
     for x, outcome in ((0.0, SEALED), (0.055, AT_RIM), (0.2, AT_RIM)):

@@ -122,6 +122,24 @@ def test_the_stiffness_of_a_bent_body_is_never_negative():
     assert eigenvalues[0] > -1e-12 * eigenvalues[-1]
 
 
+def test_elements_by_themselves_make_of_velocities_what_their_assembled_stiffness_does():
+    """scale K v, and scale (K - K at other rotations) v, of two shapes of a bent body."""
+    body = floating()
+    elements, v = body._elements, np.random.default_rng(8).standard_normal(body.x.shape)
+    whole, turns = [], []
+    for seed in (3, 4):
+        body.x = bent(body, 0.2, seed)
+        body.linearise()
+        whole.append((body.K @ v.ravel()).reshape(-1, 3))
+        turns.append(body._quats.copy())
+    stiff, turned = np.zeros((2, *v.shape))
+    elements.add_stiff(v, turns[0], -2.0, stiff)
+    elements.add_turned(v, turns[1], turns[0], 3.0, turned)
+    size = 1e-12 * np.abs(whole).max()
+    np.testing.assert_allclose(stiff, -2.0 * whole[0], atol=size)
+    np.testing.assert_allclose(turned, 3.0 * (whole[1] - whole[0]), atol=size)
+
+
 def test_mass_and_centre_are_those_of_the_solid():
     mesh = distorted()
     mesh = HexMesh(mesh.nodes @ np.array([[1.0, 0.3, 0.0], [0.0, 1.0, 0.2], [0.1, 0.0, 1.0]]).T, mesh.hexes)

@@ -101,3 +101,18 @@ def test_the_papers_proxy_looks_at_every_pair_whatever_it_saw_before():
         proceed(run, resting(way[-1], 20))
         assert search.found.count[0]["found"] > 0
     run.close()
+
+
+def test_contacts_that_a_frame_froze_or_that_were_looked_for_as_far_as_can_be_are_looked_for_once() -> None:
+    """No second look would find others: neither at the servo nor at the proxy, which looks at every pair."""
+    run = lock_step(BALL_ON_BLOCK, kind="paper")
+    way = np.tile(np.array(START), (60, 1))
+    way[20:, 1] -= np.minimum(0.01, 2e-3 * np.arange(1, 41))
+    touched = 0
+    for k in range(len(way)):
+        proceed(run, way[k : k + 1])
+        for engine in (run.high.engine, run.low.proxy.engine):
+            assert engine.count["rounds"][0] <= 1
+            touched += int(engine.contacts.count["found"][0])
+    assert touched > 0
+    run.close()

@@ -6,7 +6,7 @@ from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
-from palpo.physics.suction.cavity import make_cavities, place_cavity
+from palpo.physics.suction.cavity import area_of_wall, make_cavities, place_cavity
 from palpo.physics.suction.detection import CavityDetector
 from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.pairing import ESCAPED, NONE, SEALED
@@ -97,7 +97,7 @@ def test_a_wall_without_a_border_holds_nothing():
     assert cavities.count["found"][0] == 0
 
 
-def test_volumes_of_random_polyhedra_are_exact_about_any_origin():
+def test_volumes_of_random_polyhedra_are_exact_about_any_origin_and_so_are_areas():
     rng = np.random.default_rng(1)
     cavities = make_cavities(1, 40, 100)
     for _ in range(20):
@@ -108,6 +108,7 @@ def test_volumes_of_random_polyhedra_are_exact_about_any_origin():
         cavities.points[:] = points
         cavities.triangles[: len(triangles)] = triangles
         cavities.span[0] = [0, *[len(triangles)] * 4]
+        assert area_of_wall(cavities, 0) == pytest.approx(hull.area, rel=1e-11)
         for origin in (np.zeros(3), points[0], rng.normal(size=3)):
             assert signed_volume(cavities, 0, origin) == pytest.approx(hull.volume, rel=1e-11)
 
