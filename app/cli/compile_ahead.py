@@ -30,11 +30,14 @@ from palpo.physics.numerics.kernels import (
     machine_name,
     source_digest,
 )
+from palpo.physics.numerics.own import has_told, tell
 
 WITHIN = "PALPO_COMPILES_AHEAD"
 """Variable of the environment by which such a process knows itself."""
 LOOK = 0.25
 """Seconds between two looks at the processes."""
+MENDED = 3
+"""Status of a process that found files in the cache that are damaged, and made them anew."""
 
 
 def compile_ahead(system: str, progress: Progress) -> None:
@@ -49,7 +52,10 @@ def compile_ahead(system: str, progress: Progress) -> None:
         while any(process.poll() is None for process in processes):
             progress.come_to(compiled_share(_source(system)), even=False)
             time.sleep(LOOK)
-    if all(process.returncode == 0 for process in processes):
+    statuses = {process.returncode for process in processes}
+    if MENDED in statuses:
+        tell(home)
+    if statuses <= {0, MENDED}:
         _forget_old(home, system)
         done.touch()
 
@@ -146,6 +152,12 @@ def _end_with_parent() -> None:
     threading.Thread(target=look, daemon=True).start()
 
 
+def compile_lane(system: str, lane: str) -> int:
+    """Compile a share of a system in this process; the status that it ends with."""
+    LANES[lane](system)
+    return MENDED if has_told() else 0
+
+
 if __name__ == "__main__":
     _end_with_parent()
-    LANES[sys.argv[2]](sys.argv[1])
+    sys.exit(compile_lane(*sys.argv[1:]))

@@ -113,7 +113,6 @@ def open_step(s):
     """A step's solving begins: nothing is spent yet."""
     told = s.told[0]
     told.sweeps = told.flags = 0
-    told.residual = 0.0
     told.read_at = -1
     told.began = read_clock(s.clock)
 

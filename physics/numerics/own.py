@@ -94,7 +94,7 @@ def kept(folder: Path, name: str) -> IO[bytes] | None:
             file.seek(LENGTH)
             return file
     file.close()
-    _tell(folder)
+    tell(folder)
     return None
 
 
@@ -108,9 +108,15 @@ def digest_of(file: IO[bytes], begin: int, key: bytes) -> bytes:
 
 
 @cache
-def _tell(folder: Path) -> None:
+def tell(folder: Path) -> None:
+    """Say that files of a folder are not as they were written: once in a process."""
     told = f"{folder} holds files that are damaged or were written by others; what they held is made anew"
     warnings.warn(told, Spoilt, stacklevel=3)
+
+
+def has_told() -> bool:
+    """Whether this process has met such files."""
+    return tell.cache_info().currsize > 0
 
 
 @cache

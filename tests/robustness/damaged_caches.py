@@ -3,8 +3,8 @@
 PROGRAM is `kernels` (a few of them), `solve` (a contact problem, by `palpo solve`) or a scene's name. A cache
 of its own is filled by one run. Before each of COUNT more, some of its files are damaged: a bit flipped, a
 block of zeros, or the end cut off. Each run must end well, with the numbers of the first bit for bit, and say
-once of a folder that files in it are damaged, unless it reads none of them itself: the processes that compile
-ahead of a scene make them anew without a word. The same seed gives the same damage.
+once of a folder that files in it are damaged, whether it met them itself or the processes did that compile
+ahead of a scene; unless it needs none of them. The same seed gives the same damage.
 """
 
 import argparse

@@ -26,7 +26,7 @@ STRANGER = 12345
 def afresh(monkeypatch, tmp_path):
     """Keys and what was told are each process's; here, each test's. Nothing lands in the true folders."""
     own._key_of.cache_clear()
-    own._tell.cache_clear()
+    own.tell.cache_clear()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(cache.tempfile, "gettempdir", lambda: str(tmp_path / "shared"))
 

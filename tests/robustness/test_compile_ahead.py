@@ -9,6 +9,7 @@ import pytest
 from palpo.app.cli import compile_ahead as ahead
 from palpo.app.cli.main import BAD_INPUT, main
 from palpo.app.cli.progress import Silent
+from palpo.physics.numerics.own import Spoilt, keep, kept, tell
 
 
 @pytest.fixture
@@ -54,6 +55,33 @@ def test_a_process_that_fails_leaves_the_work_to_the_run(home, monkeypatch):
     monkeypatch.setattr(ahead.subprocess, "Popen", Started("raise SystemExit(1)"))
     ahead.compile_ahead("snap", Silent())
     assert not list(home.iterdir())
+
+
+def test_damage_that_a_process_has_mended_is_told_once_and_all_is_compiled(home, monkeypatch):
+    monkeypatch.setattr(ahead.subprocess, "Popen", Started(f"raise SystemExit({ahead.MENDED})"))
+    with pytest.warns(Spoilt, match=f"{home} holds files that are damaged") as told:
+        ahead.compile_ahead("snap", Silent())
+        kept(home, "another")  # there is none: no damage
+        tell(home)
+    assert len(told) == 1
+    assert len(list(home.glob("snap-*.compiled"))) == 1
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_a_process_ends_with_another_status_where_it_met_damage(damaged, tmp_path):
+    assert keep(tmp_path, "file", lambda file: file.write(b"content"))
+    if damaged:
+        (tmp_path / "file").write_bytes((tmp_path / "file").read_bytes()[:-1])
+    code = f"""
+import sys
+from pathlib import Path
+from palpo.app.cli import compile_ahead as ahead
+from palpo.physics.numerics.own import kept
+ahead.LANES = {{"one": lambda system: kept(Path({str(tmp_path)!r}), "file")}}
+sys.exit(ahead.compile_lane("snap", "one"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert done.returncode == (ahead.MENDED if damaged else 0), done.stderr
 
 
 def test_an_interrupted_wait_leaves_no_process_behind(home, monkeypatch):
