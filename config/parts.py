@@ -64,7 +64,7 @@ from palpo.config.schema.geometry import (
     VolumeFile,
 )
 from palpo.config.schema.hapco import Stylus, Zoom
-from palpo.config.schema.material import Elastic, OgdenTerm, SoftMaterial
+from palpo.config.schema.material import Elastic, OgdenTerm, PronyTerm, SoftMaterial
 from palpo.config.schema.pump import CupLine, LineSpec, Manifold, PumpSpec, Vent
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.snap import (
@@ -153,6 +153,7 @@ __all__ = [
     "Polyline",
     "ProngFile",
     "ProngPart",
+    "PronyTerm",
     "PumpSpec",
     "PumpedGas",
     "Quasistatic",

@@ -66,11 +66,12 @@ _PLACES = {
         "HexBlock", "HoldSpec", "Integration", "Interface", "LanConnector", "LearnedDistanceSpec", "LineSpec",
         "Liver", "Manifold", "Misalignment", "OctopusArm", "OgdenTerm", "Oscillation", "PassiveGas",
         "Placement", "Plane", "Plate", "Plug", "PlugFile", "PointAttachment", "Polyline", "ProngFile",
-        "ProngPart", "PumpSpec", "PumpedGas", "Quasistatic", "Rates", "Rayleigh", "Region", "RevolvedCup",
-        "Rigid", "Safety", "SameDrive", "ScriptedDrive", "SealSpec", "SlideAttachment", "SnapModelSpec",
-        "Soft", "SoftMaterial", "SolidFile", "SolverSpec", "Sphere", "SphereRegion", "Static", "StraightLine",
-        "Stylus", "SurfaceFile", "SurfaceSpec", "Tool", "TunnelBlock", "TwoProngConnector", "Vent", "View",
-        "VolumeFile", "WallRegionSpec", "WeldAttachment", "WorkspaceSpec", "Zoom",
+        "ProngPart", "PronyTerm", "PumpSpec", "PumpedGas", "Quasistatic", "Rates", "Rayleigh", "Region",
+        "RevolvedCup", "Rigid", "Safety", "SameDrive", "ScriptedDrive", "SealSpec", "SlideAttachment",
+        "SnapModelSpec", "Soft", "SoftMaterial", "SolidFile", "SolverSpec", "Sphere", "SphereRegion",
+        "Static", "StraightLine", "Stylus", "SurfaceFile", "SurfaceSpec", "Tool", "TunnelBlock",
+        "TwoProngConnector", "Vent", "View", "VolumeFile", "WallRegionSpec", "WeldAttachment",
+        "WorkspaceSpec", "Zoom",
     ),
 }  # fmt: skip
 _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name in names}

@@ -1,6 +1,6 @@
 """The bodies of a scene one by one: mesh, material, fixed nodes, and what of them can touch."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from palpo.physics.bodies import chain_body
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape
 from palpo.physics.exchange.gains import Gains
-from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.regions import nodes_in_box, nodes_in_sphere
 from palpo.physics.numerics.errors import InputError
@@ -57,8 +56,11 @@ def key_of(spec: BaseScene, *path: object) -> str:
 def material_of(m: Elastic, mass: float | None = None, volume: float = 1.0) -> Material:
     """What a body is of; its mass [kg], if given, spread over its volume [m^3], stands for the density."""
     density = m.density if mass is None else mass / volume
-    law, shape = (m.law, m.shape) if isinstance(m, SoftMaterial) else (LINEAR, ())
-    return Material(m.youngs_modulus, m.poisson_ratio, density, m.alpha, m.beta, law, shape)
+    linear = Material(m.youngs_modulus, m.poisson_ratio, density, m.alpha, m.beta)
+    if not isinstance(m, SoftMaterial):
+        return linear
+    prony = tuple((term.ratio, term.time) for term in m.prony)
+    return replace(linear, law=m.law, shape=m.shape, prony=prony)
 
 
 def chosen_nodes(

@@ -115,6 +115,13 @@ class Elastic(Spec):
         return {"anyOf": [{"type": "string", "enum": list(library())}, table | {"anyOf": [named, in_full]}]}
 
 
+class PronyTerm(Spec):
+    """A part of the stress that fades, g (1 - exp(-t / tau)) of it after a time t."""
+
+    ratio: Number = Field(gt=0, lt=1, description="g, of the modulus of a quick load.")
+    time: Time = Field(gt=0, description="tau, after which it is down to 37%.")
+
+
 class OgdenTerm(Spec):
     """One power of Ogden's law, mu / alpha (s1^alpha + s2^alpha + s3^alpha - 3)."""
 
@@ -152,6 +159,12 @@ class SoftMaterial(Elastic):
         le=1000,
         description="b of `fung`, mu / 2b (exp(b (I1 - 3)) - 1): the larger, the sooner it stiffens.",
     )
+    prony: Annotated[tuple[PronyTerm, ...], Only("multirate")] = Field(
+        (),
+        max_length=8,
+        description="Parts of the stress that fade while the strain stays: a Prony series. E is then that "
+        "of a quick load, and the ratios are below 1 together.",
+    )
 
     @classmethod
     def _merged(cls, data: Any) -> Any:
@@ -167,6 +180,10 @@ class SoftMaterial(Elastic):
                     raise refuse(f'it belongs to law = "{law}", and this is "{self.law}"', key)
                 if not given and law == self.law:
                     raise refuse(f'the key is missing, which law = "{law}" needs', key)
+        if not sum(term.ratio for term in self.prony) < 1.0:
+            raise refuse(
+                "the ratios must be below 1 together, or nothing is left of a load that stays", "prony"
+            )
         if self.law == "mooney-rivlin" and not (self.c10 or self.c01):
             raise refuse("one of c10 and c01 must be above 0", "c10")
         return self

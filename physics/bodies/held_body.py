@@ -89,6 +89,8 @@ class HeldBody(RenewedBeside):
         self._links = np.asarray(links, dtype=np.int64).reshape(-1, 2)
         self.link_stiffness = np.zeros((len(self._links), 3, 3))
         super().__init__(name, mesh, material, held, gravity, links=self._links)
+        if material.prony:
+            raise InputError(f"body {name!r}: material.prony is given, but a held body remembers nothing.")
         if 0 < self.fixed.size < 3:
             raise InputError(
                 f"body {name!r} is held at {self.fixed.size} nodes, about which it could turn: hold three."

@@ -68,6 +68,10 @@ class QuasistaticBody(ClampedBody):
         if material.law != LINEAR:
             what = f"material.law is {material.law!r}, but a quasi-static body is linear"
             raise InputError(f"body {name!r}: {what}.")
+        if material.prony:
+            raise InputError(
+                f"body {name!r}: material.prony is given, but a quasi-static body remembers nothing."
+            )
         super().__init__(name, mesh, material, clamped, gravity)
         self.elements = elements or usual_elements(mesh)
         self._given = stiffness

@@ -20,6 +20,7 @@ from palpo.physics.fem.facet_yield import facet_yield
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
 from palpo.physics.fem.multigrid.solver import MultigridFactor
+from palpo.physics.fem.relaxation import Relaxation
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
@@ -74,6 +75,8 @@ class SoftBody(SoftPoints):
         self.gravity = np.array(gravity, dtype=np.float64)
 
         self._elements = make_elements(mesh, material, elements)
+        self.memory = Relaxation(self._elements, material.prony) if material.prony else None
+        self._ahead: float | None = None
         self._missed = element_of(mesh, elements).missed
         self._pattern = block_pattern(n, self._elements.cells, self.fixed, links, self._elements.groups)
         self.free = np.flatnonzero(self._pattern.slots >= 0).astype(np.int32)
@@ -162,10 +165,30 @@ class SoftBody(SoftPoints):
     @property
     def warped_blocks(self) -> NDArray[np.float64]:
         """Lower blocks of K, (n_blocks, 9), as `tangent_blocks` has those of the tangent."""
-        return self._blocks
+        return self._blocks if self.memory is None else self._share(0.0) * self._blocks
+
+    def look_ahead(self, span: float) -> None:
+        """Forces, energy and stiffness from now on are those that a material which remembers has after `span`
+        [s], whatever the step."""
+        self._ahead = span
+
+    def remember(self, h: float) -> None:
+        """A step h [s] has led here, of which nobody told by `advance`."""
+        if self.memory is not None:
+            self.memory.remember(self.x, self._quats, h)
+
+    def _span(self, h: float) -> float:
+        return h if self._ahead is None else self._ahead
+
+    def _share(self, h: float) -> float:
+        """Share of the elastic stiffness that a step h has."""
+        return 1.0 if self.memory is None else self.memory.share(self._span(h))
 
     def tangent(self) -> sp.csc_matrix:
-        """Exact -df_int/dx at the present positions [N/m], (n_dof, n_dof): symmetric, maybe indefinite."""
+        """Exact -df_int/dx at the present positions [N/m], (n_dof, n_dof): symmetric, maybe indefinite.
+
+        Of a material that remembers without the turning of what it remembers.
+        """
         return to_csc(self._pattern, self.tangent_blocks())
 
     def tangent_blocks(self) -> NDArray[np.float64]:
@@ -174,6 +197,8 @@ class SoftBody(SoftPoints):
         self.linearise()
         blocks = self._blocks.copy()
         self._elements.add_geometric(self.x, self._quats, self._pattern, blocks)
+        if self.memory is not None:
+            blocks *= self._share(0.0)
         return blocks
 
     def largest_gradient(self, v: NDArray[np.float64]) -> float:
@@ -183,16 +208,27 @@ class SoftBody(SoftPoints):
         rates = moves[self._elements.cells].transpose(0, 2, 1) @ self._elements.gradients
         return float(np.sqrt((rates * rates).sum(axis=(1, 2)).max()))
 
-    def undamped_force(self) -> NDArray:
-        """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew."""
+    def undamped_force(self, h: float = 0.0) -> NDArray:
+        """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew; h [s]: of the step that ends here,
+        if the material remembers."""
         force = self._weight
-        self._elements.add_forces(self.x, self._quats, force)
+        self._add_internal(force, h)
         return force[self.free].ravel()
+
+    def _add_internal(self, force: NDArray, h: float) -> None:
+        if self.memory is None:
+            self._elements.add_forces(self.x, self._quats, force)
+            return
+        elastic = np.zeros_like(force)
+        self._elements.add_forces(self.x, self._quats, elastic)
+        force += self._share(h) * elastic
+        self.memory.add_forces(self.x, self._quats, self._span(h), force)
 
     def force(self) -> NDArray:
         """f_ext + f_int(x) - C v [N], shape (n_dof,), rotations found anew, C of the last `linearise`."""
         m = self.material
-        return self.undamped_force() - m.alpha * (self.M @ self.v) - m.beta * (self.K @ self.v)
+        stiff = m.beta * self._share(0.0)
+        return self.undamped_force() - m.alpha * (self.M @ self.v) - stiff * (self.K @ self.v)
 
     def factor(self, h: float) -> Any:
         """A `Solved` of A_h = (1 + alpha h) M + (beta h + h^2) K from the last `linearise`.
@@ -203,7 +239,7 @@ class SoftBody(SoftPoints):
         if factor is None:
             factor = self._factors.setdefault(h, self._make_factor())
         alpha, beta = self.material.alpha, self.material.beta
-        factor.refactor(self._blocks, self._mass, h * (beta + h), 1.0 + h * alpha)
+        factor.refactor(self._blocks, self._mass, h * (beta + h) * self._share(h), 1.0 + h * alpha)
         self._factored_at[h] = self._linearised_at.copy()
         if self.floating and self.hierarchy is None:
             self._turning = self.node_mass[:, None] * (self.x - self.node_mass @ self.x / self.mass)
@@ -246,7 +282,7 @@ class SoftBody(SoftPoints):
         Since A_h v = M v + h (C + h K) v, this is A_h^-1 (M v + h (f_ext + f_int + f)): K need not be
         applied.
         """
-        load = self.undamped_force() if f is None else self.undamped_force() + f
+        load = self.undamped_force(h) if f is None else self.undamped_force(h) + f
         return factor.velocity(h * load, self.M @ self.v, self.v)
 
     def correction_velocity(self, factor: Factor, h: float, f: NDArray) -> NDArray:
@@ -266,7 +302,7 @@ class SoftBody(SoftPoints):
         for step in forces:
             load = self._weight
             np.add.at(load, slot_nodes, step)
-            self._elements.add_forces(self.x, self._quats, load)
+            self._add_internal(load, h)
             push, momentum = h * load[self.free].ravel(), self.M @ self.v
             if turns:
                 _whole_rotation(self.x, self._turning, quaternion, matrix)
@@ -282,10 +318,17 @@ class SoftBody(SoftPoints):
         """v = v_new, x += h v on the free nodes."""
         self.v = v_new
         self.x[self.free] += h * v_new.reshape(-1, 3)
+        self.remember(h)
 
     def energy(self) -> float:
-        """Kinetic + elastic + gravity potential about the origin [J]."""
-        elastic = self._elements.energy(self.x, self._quats)
+        """Kinetic + elastic + gravity potential about the origin [J].
+
+        Of a material that remembers, the elastic part is the potential of its forces as `look_ahead` says,
+        while its memory is as it is.
+        """
+        elastic = self._share(0.0) * self._elements.energy(self.x, self._quats)
+        if self.memory is not None:
+            elastic += self.memory.energy(self.x, self._quats, self._span(0.0))
         return float(0.5 * self.v @ (self.M @ self.v) + elastic - np.sum(self._weight * self.x))
 
     def momentum(self) -> tuple[NDArray, NDArray]:

@@ -36,6 +36,10 @@ class Elements(Protocol):
         """Some of the elements."""
         ...
 
+    def apart(self) -> "Elements":
+        """The same, each with corners of its own: those of element e are c e to c e + c - 1."""
+        ...
+
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """force (n, 3) += f_int(x) [N]."""
         ...

@@ -65,6 +65,12 @@ class Integrated:
         out._take(self.law, self.hooke.part(which), weights, slopes)
         return out
 
+    def apart(self) -> "Integrated":
+        """See Elements."""
+        out = object.__new__(type(self))
+        out._take(self.law, self.hooke.apart(), self.weights, self.slopes)
+        return out
+
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
         self._respond(x)

@@ -1,4 +1,4 @@
-"""Isotropic elastic material with Rayleigh damping."""
+"""Isotropic material: elastic by a law, with Rayleigh damping and a memory that fades."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -14,6 +14,8 @@ class Material:
 
     youngs_modulus [Pa], poisson_ratio [-]: at rest. density [kg/m3], alpha [1/s], beta [s]. law: by its name,
     see palpo.physics.fem.laws; shape: what that has besides, as its class says.
+    prony: pairs of a ratio g_i and a time tau_i [s], see palpo.physics.fem.relaxation; the modulus is then of
+    a quick load.
     Raises InputError where a constant lies outside its range.
     """
 
@@ -24,6 +26,7 @@ class Material:
     beta: float = 0.0
     law: str = LINEAR
     shape: tuple[float, ...] = ()
+    prony: tuple[tuple[float, float], ...] = ()
 
     def __post_init__(self) -> None:
         for key, valid, range_ in (
@@ -42,6 +45,14 @@ class Material:
             LAWS[self.law](*self.lame(), self.shape)
         elif self.shape:
             raise refuse_shape(LINEAR, self.shape, "none")
+        ratios = [ratio for ratio, _ in self.prony]
+        if not (all(ratio > 0.0 for ratio in ratios) and sum(ratios) < 1.0):
+            raise InputError(
+                f"material.prony has the ratios {ratios} but needs positive ones, below 1 together."
+            )
+        if not all(time > 0.0 and isfinite(time) for _, time in self.prony):
+            times = [time for _, time in self.prony]
+            raise InputError(f"material.prony has the times {times} but needs positive ones [s].")
 
     def lame(self) -> tuple[float, float]:
         """First Lame constant and shear modulus (lambda, mu) [Pa]."""

@@ -49,6 +49,12 @@ class Tetrahedra:
         out.gradients, out.volumes, out.lame = self.gradients[which], self.volumes[which], self.lame
         return out
 
+    def apart(self) -> "Tetrahedra":
+        """See Elements."""
+        out = self.part(np.arange(len(self.cells)))
+        out.cells = np.arange(self.cells.size, dtype=np.int32).reshape(self.cells.shape)
+        return out
+
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
         add_internal_forces(x, self.cells, self.gradients, self.volumes, *self.lame, quats, force)

@@ -49,6 +49,12 @@ class TurnedStiffness:
             setattr(out, name, np.ascontiguousarray(getattr(self, name)[which]))
         return out
 
+    def apart(self) -> "TurnedStiffness":
+        """See Elements."""
+        out = self.part(np.arange(len(self.cells)))
+        out.cells = np.arange(self.cells.size, dtype=np.int32).reshape(self.cells.shape)
+        return out
+
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
         add_matrix_forces(x, self.cells, self.rest, self.gradients, self.k0, quats, force)

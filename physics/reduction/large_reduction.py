@@ -26,6 +26,7 @@ from palpo.physics.reduction.patch_loads import patch_loads
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.soft_reduction import SoftReduction
+from palpo.physics.reduction.tangent_ahead import AHEAD_OF_MEMORY
 
 DEGREE = 2
 """Of the polynomial loads over a patch."""
@@ -93,6 +94,7 @@ class LargeReduction(SoftReduction):
         self.shifts = [short, long, between(short, long, *self.body.damping)]
         self.width = 3 * (min(columns, self._widest) // 3)
         self.large.keep_factors(self.shifts)
+        self.large.look_ahead(AHEAD_OF_MEMORY * long)
 
     def need(self, points: int) -> int:
         """Those of the smooth loads beside what others need."""

@@ -68,10 +68,12 @@ def linear_model(
     """Model of the body, or of `elements` of it, shape (m,), without the rows of `clamped` nodes (eq. 2).
 
     Raises InputError where no free node is left, for a clamped index out of range, a flat element and
-    a law that is not linear.
+    a law that is not linear or remembers.
     """
     if material.law != LINEAR:
         raise InputError(f"material.law is {material.law!r}, but this model is linear.")
+    if material.prony:
+        raise InputError("material.prony is given, but this model remembers nothing: leave it out.")
     n = len(mesh.nodes)
     clamped = np.unique(np.asarray(clamped, dtype=np.int64))
     if clamped.size and not 0 <= clamped[0] <= clamped[-1] < n:

@@ -15,3 +15,5 @@ class Past(NamedTuple):
     """(k,)"""
     work: float
     """[J] what the forces did to the model in all these ticks."""
+    span: float
+    """[s] how long they took."""

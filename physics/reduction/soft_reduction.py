@@ -43,7 +43,7 @@ from palpo.physics.reduction.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.reduction.tangent_ahead import tangent_ahead
+from palpo.physics.reduction.tangent_ahead import AHEAD_OF_MEMORY, tangent_ahead
 
 RESIDUAL = 0.15
 """The basis is renewed when the residual of a column, A_h b - J^T in the norm of diag(A_h)^-1 by that of J^T,
@@ -71,6 +71,7 @@ class SoftReduction:
 
     def __init__(self, body: SoftBody, shifts: list[float], spanned: list[int], columns: int) -> None:
         self.body, self.shifts, self.spanned = body, shifts, spanned
+        body.look_ahead(AHEAD_OF_MEMORY * shifts[1])
         self.asked = self.width = 3 * (columns // (3 * len(spanned)))
         """Columns at a step that are asked for, and that the next model may have."""
         self.mass: NDArray[np.float64] = np.repeat(body.mass_free, 3)
@@ -118,6 +119,7 @@ class SoftReduction:
             job.result()
         self._renewal, self.factors, self.shifts = {}, [], shifts
         self.body.keep_factors(shifts)
+        self.body.look_ahead(AHEAD_OF_MEMORY * shifts[1])
         self.asked = self.width = 3 * (columns // (3 * len(self.spanned)))
 
     def _widen(self, points: int) -> None:
@@ -378,8 +380,9 @@ class SoftReduction:
 
         Of that state it keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body, (load, local, work) = self.body, past
+        body, (load, local, work, span) = self.body, past
         allowed = body.energy() + work
+        rest = self.rest if body.memory is None else self._centred()  # which remembers its present shape
         nodes = local < len(body.x)
         self.points.bearing, self.points.load = local[nodes], load[nodes]
         field = self.model.field(model.z, model.rate)
@@ -395,4 +398,5 @@ class SoftReduction:
         else:
             body.x[body.free] = self._base + moved
             body.v = rate.ravel()
-        self.kept = keep_energy(self.body, self.rest, allowed)
+        self.kept = keep_energy(self.body, rest, allowed)
+        body.remember(span)

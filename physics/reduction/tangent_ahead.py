@@ -11,6 +11,11 @@ step. A tangent halfway to where a model serves is a secant: the force that the 
 third power of the way and not by the second. With 0.4 a quick slide of `wire` errs no less, and the force
 after a landing by half as much again."""
 
+AHEAD_OF_MEMORY = 1.0
+"""Low steps after which a material that remembers is taken to be: a model has no memory of its own, and its
+force and stiffness are those in the middle of the time that it serves, from half a period on as a rule. So
+the force in the hand fades in steps, of what it loses in a period."""
+
 MOST_AHEAD = 0.008
 """Time [s] beyond which the velocity is no guide to the shape."""
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
@@ -196,14 +197,17 @@ class Krylov(LowRate):
             self._worked = self._work_by(until)
             self._astray = self._is_astray(ended, self._published)
             points, forces = self.drain(until)
+            span = (until - self.tick) * self.dt
             for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
                 own = np.flatnonzero((points >= member.first) & (points < member.first + member.count))
                 local = points[own].astype(np.intp) - member.first
                 if self._astray:
                     # it stays where it was when the model began, at rest, until the hand has let go
                     member.body.v = np.zeros_like(member.body.v)
+                    if isinstance(member.body, SoftBody):
+                        member.body.remember(span)
                 else:
-                    past = Past(forces[:, own].sum(axis=0), local, float(self._work[low]))
+                    past = Past(forces[:, own].sum(axis=0), local, float(self._work[low]), span)
                     reduction.follow(ended, low, past)
             self.loaded = points.astype(np.intp)
 
