@@ -20,7 +20,7 @@ from palpo.physics.fem.facet_yield import facet_yield
 from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
 from palpo.physics.fem.multigrid.solver import MultigridFactor
-from palpo.physics.fem.relaxation import Relaxation
+from palpo.physics.fem.relaxation import PronySeries
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
@@ -75,7 +75,7 @@ class SoftBody(SoftPoints):
         self.gravity = np.array(gravity, dtype=np.float64)
 
         self._elements = make_elements(mesh, material, elements)
-        self.memory = Relaxation(self._elements, material.prony) if material.prony else None
+        self.memory = PronySeries(self._elements, material.prony) if material.prony else None
         self._ahead: float | None = None
         self._missed = element_of(mesh, elements).missed
         self._pattern = block_pattern(n, self._elements.cells, self.fixed, links, self._elements.groups)

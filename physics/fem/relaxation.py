@@ -25,7 +25,7 @@ from palpo.physics.fem.element_rotations import matrix_of
 from palpo.physics.numerics.kernels import kernel
 
 
-class Relaxation:
+class PronySeries:
     """What the elements of a body remember. prony: pairs of a ratio g_i [-] and a time tau_i [s].
 
     then (m, c, 3): forces s [N] of the elastic law at the end of the last step, kept (k, m, c, 3): q_i [N].
@@ -77,7 +77,7 @@ def averages(h: float, times: NDArray[np.float64]) -> Floats:
 
 @kernel
 def remember(force, quats, h, ratios, times, then, kept):
-    """See Relaxation: `kept` and `then` after a step that led to corner forces (m, c, 3), not turned back."""
+    """`kept` and `then` of PronySeries after a step that led to corner forces (m, c, 3), not yet turned."""
     for e in range(then.shape[0]):
         r = matrix_of(quats[e, 0], quats[e, 1], quats[e, 2], quats[e, 3])
         for a in range(then.shape[1]):
