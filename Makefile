@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test studies fuzz lint format docs site pictures dist release system clean
+.PHONY: demo test studies fuzz lint format docs site pictures dist wheel release system clean
 
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo demo
@@ -61,12 +61,16 @@ pictures: system $(VENV)/.installed-demo
 dist: $(VENV)/.installed-release
 	$(BIN)/python scripts/release.py dist
 
+# A wheel with machine code, for this Python on Linux: what it brings need not be compiled where it is installed.
+wheel: $(VENV)/.installed-release
+	$(BIN)/python scripts/release.py wheel
+
 # make release VERSION=0.2.0: everything that a release must pass, then the version, the changelog's heading, a commit and a tag.
 release: $(VENV)/.installed-release
 	$(BIN)/python scripts/release.py check "$(VERSION)"
 	$(MAKE) lint test studies site
 	$(BIN)/python scripts/release.py write "$(VERSION)"
-	$(MAKE) dist || { git checkout -- .; exit 1; }
+	$(MAKE) dist wheel || { git checkout -- .; exit 1; }
 	git commit --all --message "Release $(VERSION)"
 	git tag --annotate "v$(VERSION)" --message "Palpo $(VERSION)"
 	@echo "Palpo $(VERSION) is in dist/. To publish it: git push --follow-tags, then $(BIN)/twine upload dist/*"

@@ -1,17 +1,21 @@
-"""What pyproject.toml cannot say: the packages of `palpo`, and a README whose links hold elsewhere, too.
+"""What pyproject.toml cannot say: the packages of `palpo`, a README whose links hold elsewhere, too, and
+which machines a wheel with compiled code is for.
 
 The folders at the top level are packages under one name, with all that lies in them.
 """
 
 import ast
+import platform
 import re
 import tomllib
 from pathlib import Path
 
-from setuptools import find_namespace_packages, setup
+from setuptools import Distribution, find_namespace_packages, setup
 
 ROOT = Path(__file__).parent
 ROOMS = ("app", "benchmarks", "config", "haptics", "physics", "render", "studies")
+MACHINES = f"manylinux_2_28_{platform.machine()}"
+"""Where compiled code runs: it asks for no more of the system than numba's own wheels do."""
 FOLDERS = {"palpo": "palpo"} | {f"palpo.{room}": room for room in ROOMS}
 
 
@@ -38,8 +42,19 @@ def description() -> str:
     return re.sub(relative, absolute, (ROOT / "README.md").read_text(encoding="utf-8"))
 
 
+class Compiled(Distribution):
+    """With code for one kind of machine, that `make wheel` has put there."""
+
+    def has_ext_modules(self) -> bool:
+        """So that the wheel is named after the machine and the Python that it is for."""
+        return True
+
+
 if __name__ == "__main__":
+    shipped = any((ROOT / "physics" / "numerics" / "shipped").glob("*.zip"))
     setup(
+        distclass=Compiled if shipped else Distribution,
+        options={"bdist_wheel": {"plat_name": MACHINES}} if shipped else {},
         package_dir=FOLDERS,
         packages=[
             *FOLDERS,

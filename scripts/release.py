@@ -1,12 +1,13 @@
 """A release: `make release VERSION=0.2.0`.
 
 `check VERSION` says whether one may begin, `write VERSION` puts the number and today's heading where they
-belong, `dist` builds and tries what is handed out. Each ends with status 1 and a sentence where something
-does not hold.
+belong, `dist` builds and tries what is handed out to all, `wheel` what is for machines like this one and
+need not compile. Each ends with status 1 and a sentence where something does not hold.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import venv
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -77,10 +79,10 @@ def numbered(text: str, pattern: str, was: str, version: str) -> str:
     return text.replace(old, pattern.format(version))
 
 
-def run(*command: str | Path) -> None:
+def run(*command: str | Path, **environment: str) -> None:
     """A command in the project's folder; CalledProcessError if it fails."""
-    print("$", *command, flush=True)
-    subprocess.run(command, cwd=ROOT, check=True)
+    print("$", *(f"{name}={value}" for name, value in environment.items()), *command, flush=True)
+    subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
 
 
 def check(version: str) -> None:
@@ -102,13 +104,10 @@ def write(version: str) -> None:
     (ROOT / CHANGELOG).write_text(released(read(CHANGELOG), version, day), encoding="utf-8")
 
 
-def dist(_: str) -> None:
-    """A source archive and the wheel built from it, both judged; the wheel runs in an empty environment."""
-    for old in (ROOT / DIST).glob("palpo-*"):
-        old.unlink()
-    done = subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", DIST], cwd=ROOT, capture_output=True, text=True
-    )
+def build(*asked: str) -> None:
+    """Build into dist/, without a warning."""
+    command = [sys.executable, "-m", "build", "--outdir", DIST, *asked]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     said = done.stdout + done.stderr
     # pip itself always says that it leaves byte-compiling to the installer
     warned = [
@@ -116,19 +115,56 @@ def dist(_: str) -> None:
     ]
     if done.returncode or warned:
         sys.exit("\n".join(["release: the build does not go through without warnings", *(warned or [said])]))
-    files = sorted((ROOT / DIST).glob("palpo-*"))
-    run(sys.executable, "-m", "twine", "check", "--strict", *files)
-    (wheel,) = (file for file in files if file.suffix == ".whl")
+
+
+def try_out(wheel: Path, *commands: tuple[str, ...]) -> None:
+    """Install a wheel in an empty environment, with nothing compiled before, and run commands there."""
     with TemporaryDirectory() as empty:
         venv.create(empty, with_pip=True)
         bin = Path(empty) / ("Scripts" if sys.platform == "win32" else "bin")
         run(bin / "python", "-m", "pip", "install", "--quiet", "-c", "constraints.txt", wheel)
-        for words in (["--version"], ["scenes"], ["run", "wire", "--headless", "--duration", "0.5"]):
-            run(bin / "palpo", *words)
+        caches = {"XDG_CACHE_HOME": empty, "LOCALAPPDATA": empty}
+        for words in commands:
+            run(bin / "palpo", *words, **caches)
+
+
+def dist(_: str) -> None:
+    """A source archive and the wheel built from it, both judged; the wheel runs in an empty environment."""
+    for old in (ROOT / DIST).glob("palpo-*"):
+        old.unlink()
+    build()
+    files = sorted((ROOT / DIST).glob("palpo-*"))
+    run(sys.executable, "-m", "twine", "check", "--strict", *files)
+    (wheel,) = (file for file in files if file.suffix == ".whl")
+    try_out(wheel, ("--version",), ("scenes",), ("run", "wire", "--headless", "--duration", "0.5"))
     print("\n".join(str(file.relative_to(ROOT)) for file in files))
 
 
-STEPS: dict[str, Callable[[str], None]] = {"check": check, "write": write, "dist": dist}
+def wheel(_: str) -> None:
+    """A wheel with compiled code of all scenes, for each level of processors that this one reaches."""
+    from palpo.physics.numerics.shipped import FOLDER, abilities, levels
+
+    reached = levels(abilities())
+    if not reached or sys.platform != "linux":
+        sys.exit("release: code is compiled ahead on Linux, on processors with AVX2 and FMA (x86-64-v3)")
+    for old in (ROOT / DIST).glob("palpo-*-manylinux*.whl"):
+        old.unlink()
+    try:
+        for level in reached:
+            with TemporaryDirectory() as cache:
+                target = {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": cache}
+                run(sys.executable, "-m", "palpo.app.cli.main", "compile", **target)
+                run(sys.executable, "-m", "palpo.app.cli.ship", FOLDER / f"{level}.zip", **target)
+        build("--wheel")
+    finally:
+        rmtree(FOLDER, ignore_errors=True)
+    (made,) = (ROOT / DIST).glob("palpo-*-manylinux*.whl")
+    run(sys.executable, "-m", "twine", "check", "--strict", made)
+    try_out(made, ("demo", "--headless"))
+    print(f"{made.relative_to(ROOT)}, {made.stat().st_size / 1e6:.1f} MB, for {' and '.join(reached)}")
+
+
+STEPS: dict[str, Callable[[str], None]] = {"check": check, "write": write, "dist": dist, "wheel": wheel}
 
 if __name__ == "__main__":
     step, version = [*sys.argv[1:], ""][:2]

@@ -31,9 +31,8 @@ from palpo.physics.numerics.kernels import (
     source_digest,
 )
 from palpo.physics.numerics.own import has_told, tell
+from palpo.physics.numerics.shipped import NATIVE, shipped
 
-WITHIN = "PALPO_COMPILES_AHEAD"
-"""Variable of the environment by which such a process knows itself."""
 LOOK = 0.25
 """Seconds between two looks at the processes."""
 MENDED = 3
@@ -41,11 +40,17 @@ MENDED = 3
 
 
 def compile_ahead(system: str, progress: Progress) -> None:
-    """Fill the cache with what a system needs, unless that was done before for these very sources."""
+    """Have all that a system needs compiled, unless it came with the program, or lies in the cache."""
+    if system in all_systems() and NATIVE not in os.environ and shipped(generation_of(system)) is None:
+        fill_cache(system, progress)
+
+
+def fill_cache(system: str, progress: Progress) -> None:
+    """Compile what a system needs for this processor, unless that was done before for these very sources."""
     home = cache_home()
-    if home is None or system not in all_systems() or WITHIN in os.environ:
+    if home is None:
         return
-    done = home / f"{system}-{_generation(system)}.compiled"
+    done = home / f"{system}-{_digest(generation_of(system), machine_name())}.compiled"
     if done.exists():
         return
     with progress.stage("compiling, once on this machine"), _lanes(system) as processes:
@@ -73,7 +78,7 @@ def _forget_old(home: Path, system: str) -> None:
 def _lanes(system: str) -> Iterator[list[subprocess.Popen[bytes]]]:
     """The processes, ended with the block; what scenes have computed before they compute again."""
     with TemporaryDirectory() as empty:
-        own = {"XDG_CACHE_HOME": empty, "NUMBA_CACHE_DIR": str(cache_home()), WITHIN: "1"}
+        own = {"XDG_CACHE_HOME": empty, "NUMBA_CACHE_DIR": str(cache_home()), NATIVE: "1"}
         processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "palpo.app.cli.compile_ahead", system, lane],
@@ -98,11 +103,14 @@ def _source(system: str) -> Path:
     return find_system(system).folder / "rig.py"
 
 
-def _generation(system: str) -> str:
-    """What the compiled code of a system depends on, as a digest."""
+def generation_of(system: str) -> str:
+    """What all compiled code of a system follows from but the processor, as a digest."""
     sources = _source(system), find_system(system).folder / "__init__.py", Path(__file__)
-    digests = [source_digest(path) for path in sources]
-    return hashlib.sha256(" ".join([*digests, machine_name()]).encode()).hexdigest()[:20]
+    return _digest(system, *(source_digest(path) for path in sources))
+
+
+def _digest(*words: str) -> str:
+    return hashlib.sha256(" ".join(words).encode()).hexdigest()[:20]
 
 
 def _compile_tick(system: str) -> None:

@@ -101,7 +101,7 @@ def _scenes(options: argparse.Namespace) -> int:
 
 
 def _compile(options: argparse.Namespace) -> int:
-    from palpo.app.cli.compile_ahead import compile_ahead
+    from palpo.app.cli.compile_ahead import fill_cache
     from palpo.config.systems import all_systems
 
     chosen = options.system or list(all_systems())
@@ -109,7 +109,7 @@ def _compile(options: argparse.Namespace) -> int:
         chosen_of(system, all_systems(), "system")
     progress = Progress()
     for system in chosen:
-        compile_ahead(system, progress)
+        fill_cache(system, progress)
     return 0
 
 

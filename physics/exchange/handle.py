@@ -10,6 +10,7 @@ given a state of another layout.
 The native form is written once: fields cannot be rebound, only the arrays' contents change.
 """
 
+import hashlib
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -91,6 +92,11 @@ class HandleType(types.Type):
     def __init__(self, content: types.Type) -> None:
         self.content = content
         super().__init__(name=f"Handle({layout(content)})")
+
+    @property
+    def mangling_args(self) -> tuple[str, tuple[()]]:
+        """How names of compiled functions tell this type: in full it is four kilobytes, in each of them."""
+        return f"Handle{hashlib.sha256(self.name.encode()).hexdigest()[:16]}", ()
 
 
 @typeof_impl.register(Handle)

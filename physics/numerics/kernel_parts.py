@@ -6,6 +6,7 @@ compiled as often as it is deep. Here a kernel that another one calls is a part:
 linked into its caller. What Python or C calls is a whole: all its parts are optimised at once, and emitted.
 """
 
+import re
 from typing import Any
 
 import llvmlite.binding as ll
@@ -66,6 +67,27 @@ def restored_part(context: Any, kept: tuple[Any, ...]) -> CompileResult:
         reload_init=reload_init,
         referenced_envs=environments,
     )
+
+
+def names_alone(kept: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What numba keeps of a whole, less what is never read: the same code in LLVM's language, of which the
+    names that it defines stay (callers are linked with parts), and its types in words."""
+    (name, kind, (machine_code, code)), *known, _annotation, reload_init, environments = kept
+    module = ll.parse_bitcode(code)
+    lines = [f"define void {_quoted(one)}() {{ ret void }}" for one in filter(_is_seen, module.functions)]
+    lines += [f"{_quoted(one)} = global i8 0" for one in filter(_is_seen, module.global_variables)]
+    names = ll.parse_assembly("\n".join(lines)).as_bitcode()
+    return (name, kind, (machine_code, names)), *known, "", reload_init, environments
+
+
+def _is_seen(one: Any) -> bool:
+    """Whether a module defines a name for others."""
+    return not one.is_declaration and one.linkage not in (ll.Linkage.internal, ll.Linkage.private)
+
+
+def _quoted(one: Any) -> str:
+    """A global name in LLVM's text."""
+    return '@"' + re.sub(r"[^ -~]|[\"\\]", lambda sign: f"\\{ord(sign[0]):02x}", one.name) + '"'
 
 
 class _PartPipeline(Compiler):

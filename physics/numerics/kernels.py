@@ -12,9 +12,11 @@ numba leaves three things to chance that may not be left to it:
 
 A cache hit is thus the code that compiling would give; anything else is a miss. The cache lies in the user's
 cache folder (`cache_folder("kernels")`), or in NUMBA_CACHE_DIR, under the seal that `own` gives, and keeps
-the newest generations of each file. Processes may fill it side by side.
+the newest generations of each file. Processes may fill it side by side. What it lacks may have come with the
+program (`shipped`).
 """
 
+import ast
 import functools
 import hashlib
 import os
@@ -24,7 +26,8 @@ import shutil
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +43,9 @@ from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from palpo.physics.numerics.cache import cache_folder
-from palpo.physics.numerics.kernel_parts import KernelDispatcher, connect, restored_part
+from palpo.physics.numerics.kernel_parts import KernelDispatcher, connect, names_alone, restored_part
 from palpo.physics.numerics.own import keep, kept, own_folder
+from palpo.physics.numerics.shipped import shipped
 
 FAST = {"contract", "nsz"}
 """fastmath of `fast_kernel`: products may fuse with sums; NaN and infinity keep their meaning. Sums keep
@@ -144,7 +148,7 @@ def compiled_share(file: Path) -> float:
 
 def _sources(file: Path) -> set[Path]:
     """A source file and all project files that shape what it compiles to."""
-    files = {file, *(_ROOT / name for name in _ALWAYS)}
+    files = {file.resolve(), *(_ROOT / name for name in _ALWAYS)}  # not by the links that editors follow
     waiting = list(files)
     while waiting:
         for found in _imports(waiting.pop()):
@@ -159,9 +163,12 @@ def machine_name() -> str:
     return repr(cpu_target.target_context.codegen().magic_tuple())
 
 
-def _versions() -> tuple[str, ...]:
-    rules = repr((_RULES, sorted(FAST), sorted(REORDERING), "sealed"))
-    return rules, sys.version, numba.__version__, llvmlite.__version__, np.__version__
+def _versions() -> tuple[str | None, ...]:
+    """Of what decides on compiled code: bytecode's, numba's with its LLVM, and NumPy's where its layouts and
+    rules of types change."""
+    rules = repr((_RULES, sorted(FAST), sorted(REORDERING), "names alone"))
+    numpys = np.__version__.partition(".")[0]
+    return rules, sys.implementation.cache_tag, numba.__version__, llvmlite.__version__, numpys
 
 
 @functools.cache
@@ -194,7 +201,7 @@ def _imports(path: Path) -> frozenset[Path]:
 def _files(module: str) -> frozenset[Path]:
     """The files that stand for a module of this project; none for anybody else's."""
     package, *parts = module.split(".")
-    if package != "palpo":
+    if package != "palpo" or not parts:
         return frozenset()
     path = _ROOT.joinpath(*parts)
     found = [f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()]
@@ -249,6 +256,18 @@ def forget_marks(folder: Path) -> None:
         mark.unlink(missing_ok=True)
 
 
+def kept_wholes() -> Iterator[tuple[str, bytes]]:
+    """The wholes in the cache, as `shipped` takes them: the words that each is known by, and its content."""
+    home = cache_home()
+    for path in home.glob("*/*/*.nbc") if home else ():
+        if (file := kept(*_within(path))) is not None:
+            with file:
+                known_by, _machine = pickle.load(file)
+                _sources, _name, part, *_types = ast.literal_eval(known_by)
+                if not part:
+                    yield known_by, file.read()
+
+
 class KernelCache(FunctionCache):
     """numba's cache of one function, found by content: a file for each signature and processor."""
 
@@ -272,41 +291,47 @@ class KernelCache(FunctionCache):
         for path in Path(self.cache_path).glob(f"{self._name}.*.nbc") if self.cache_path else ():
             path.unlink(missing_ok=True)
 
-    def _place(self, signature: Any, codegen: Any) -> tuple[Path, str] | None:
-        """Where an overload is kept, and the text that it is known by."""
-        if not self.cache_path:
-            return None
+    def _known_by(self, signature: Any, codegen: Any) -> tuple[str, str]:
+        """An overload in words: all that its code follows from but the processor, and the processor."""
         # the function's own bytes tell apart what one line may define several times
         _signature, machine, own = self._index_key(signature, codegen)
         arguments = ", ".join(layout(t) for t in getattr(signature, "args", signature))
-        known_by = repr((self._part, arguments, str(getattr(signature, "return_type", None)), machine, own))
-        digest = hashlib.sha256(known_by.encode()).hexdigest()[:20]
-        return Path(self.cache_path) / f"{self._name}.{digest}.nbc", known_by
+        returned = str(getattr(signature, "return_type", None))
+        sources = source_digest(self._source) if self._source.is_file() else None
+        return repr((sources, self._name, self._part, arguments, returned, own)), repr(machine)
+
+    def _path(self, known_by: tuple[str, str]) -> Path | None:
+        """Where an overload is kept."""
+        digest = hashlib.sha256(repr(known_by).encode()).hexdigest()[:20]
+        return Path(self.cache_path) / f"{self._name}.{digest}.nbc" if self.cache_path else None
 
     def _load_overload(self, sig: Any, target_context: Any) -> Any:
-        place = self._place(sig, target_context.codegen()) if self._enabled else None
-        if place is None:
-            return None
-        path, known_by = place
-        home, name = _within(path)
-        if (file := kept(home, name)) is None:
-            if path.exists():  # no longer all that was compiled ahead
-                forget_marks(home)
-            return None
-        try:
-            with file:
-                told, data = pickle.load(file)
-        except (pickle.UnpicklingError, ValueError, AttributeError, ImportError):
-            return None
-        if told != known_by:
+        known_by = self._known_by(sig, target_context.codegen())
+        data = self._kept(known_by)
+        if data is None and not self._part and (content := shipped(known_by[0])) is not None:
+            data = pickle.loads(content)
+        if data is None:
             return None
         if self._part:
             return restored_part(target_context, data)
         return CompileResultCacheImpl.rebuild(None, target_context, data)
 
+    def _kept(self, known_by: tuple[str, str]) -> Any:
+        """What the cache has of an overload, or None."""
+        if (path := self._path(known_by)) is None:
+            return None
+        home, name = _within(path)
+        if (file := kept(home, name)) is None:
+            if path.exists():  # no longer all that was compiled ahead
+                forget_marks(home)
+            return None
+        with file, suppress(pickle.UnpicklingError, ValueError, AttributeError, ImportError):
+            return pickle.load(file) if pickle.load(file) == known_by else None
+        return None
+
     def _save_overload(self, sig: Any, data: Any) -> None:
-        place = self._place(sig, data.codegen) if self._enabled else None
-        if place is None:
+        path = self._path(known_by := self._known_by(sig, data.codegen))
+        if path is None:
             return
         if any(not lifted.can_cache for lifted in data.lifted) or data.library.has_dynamic_globals:
             warnings.warn(
@@ -315,8 +340,8 @@ class KernelCache(FunctionCache):
                 stacklevel=2,
             )
             return
-        path, known_by = place
-        content = dumps((known_by, data._reduce()))
+        made = data._reduce()
+        content = dumps(known_by) + dumps(made if self._part else names_alone(made))
         keep(*_within(path), lambda file: file.write(content))
 
 

@@ -15,6 +15,7 @@ from numba import njit
 from palpo.physics.numerics import kernels
 from palpo.physics.numerics.kernel_parts import PartLibrary
 from palpo.physics.numerics.kernels import GENERATIONS, inlined, kernel
+from palpo.physics.numerics.shipped import LEVELS, NATIVE, abilities, levels
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
@@ -26,6 +27,7 @@ NEEDED = (
     "physics/numerics/errors.py",
     "physics/numerics/numba_range.py",
     "physics/numerics/own.py",
+    "physics/numerics/shipped.py",
     "physics/exchange/__init__.py",
     "physics/exchange/handle.py",
     "physics/exchange/atomics.py",
@@ -184,6 +186,56 @@ def test_a_spoilt_file_is_a_miss_and_not_all_is_compiled_ahead(project):
     assert project.run(LAW) == "7.0 0"
     assert not mark.exists()
     assert project.run(LAW) == "7.0 1"
+
+
+SHIP = """
+    from pathlib import Path
+    from palpo.physics.caller import law
+    from palpo.physics.numerics import shipped
+    from palpo.physics.numerics.kernels import kept_wholes
+    law(2.0)
+    shipped.ship(shipped.FOLDER / "{level}.zip", kept_wholes())
+"""
+REACHED = levels(abilities())
+
+
+@pytest.mark.skipif(not REACHED, reason="code is shipped for levels that this processor does not reach")
+def test_what_comes_with_the_program_is_found_by_its_sources_alone_unless_damaged(project):
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    level = REACHED[-1]
+    project.run(SHIP.format(level=level), NUMBA_CPU_NAME=level, NUMBA_CPU_FEATURES="")
+    (archive,) = project.folder.rglob(f"{level}.zip")
+
+    def afresh(**environment: str) -> str:
+        shutil.rmtree(project.cache)
+        return project.run(LAW, **environment)
+
+    assert afresh() == "7.0 1"
+    assert afresh(**{NATIVE: "1"}) == "7.0 0"
+    project.write("helper.py", HELPER.format(factor=5.0))
+    assert afresh() == "11.0 0"
+    project.write("helper.py", HELPER.format(factor=3.0))
+    whole = archive.read_bytes()
+    for spoilt in (whole[: len(whole) // 2], whole.replace(whole[200:204], bytes(4)), b""):
+        archive.write_bytes(spoilt)
+        assert afresh(PYTHONWARNINGS="ignore") == "7.0 0"
+    archive.write_bytes(whole)
+    assert afresh() == "7.0 1"
+
+
+def test_sources_are_the_same_by_whichever_way_they_are_reached(tmp_path):
+    """A wheel is filled from a repository, whose folders editors reach by links."""
+    (tmp_path / "palpo").symlink_to(ROOT)
+    file = "app/cli/compile_ahead.py"
+    assert kernels.source_digest(tmp_path / "palpo" / file) == kernels.source_digest(ROOT / file)
+
+
+def test_a_processor_is_given_the_best_level_that_it_reaches():
+    avx2, avx512 = (set(LEVELS[level].split()) for level in ("x86-64-v3", "x86-64-v4"))
+    assert levels(avx512 | {"amx-int8"}) == ["x86-64-v4", "x86-64-v3"]
+    assert levels(avx2 | {"avx512f"}) == ["x86-64-v3"]
+    assert levels(avx2 - {"fma"}) == levels({"neon"}) == []
 
 
 @pytest.mark.skipif(os.name == "nt", reason="folders are made unwritable in POSIX's way")

@@ -45,10 +45,22 @@ def test_two_copies_in_turns_are_compiled_once_each_and_an_old_mark_goes(home, m
     old.touch()
     os.utime(old, (0, 0))
     for generation in "abab":
-        monkeypatch.setattr(ahead, "_generation", lambda system, name=generation: name)
+        monkeypatch.setattr(ahead, "generation_of", lambda system, name=generation: name)
         ahead.compile_ahead("snap", Silent())
-    assert sorted(path.name for path in home.iterdir()) == ["snap-a.compiled", "snap-b.compiled"]
+    assert len([*home.iterdir()]) == 2
+    assert not old.exists()
     assert len(started) == 2 * len(ahead.LANES)
+
+
+def test_what_came_with_the_program_is_compiled_only_where_that_is_asked_for(home, monkeypatch):
+    started = Started("")
+    monkeypatch.setattr(ahead.subprocess, "Popen", started)
+    monkeypatch.setattr(ahead, "shipped", {ahead.generation_of("snap"): b""}.get)
+    ahead.compile_ahead("snap", Silent())
+    assert started == []
+    ahead.compile_ahead("hapco", Silent())
+    ahead.fill_cache("snap", Silent())
+    assert [system for system, lane in started] == [s for s in ("hapco", "snap") for _ in ahead.LANES]
 
 
 def test_a_process_that_fails_leaves_the_work_to_the_run(home, monkeypatch):
@@ -111,7 +123,7 @@ def test_without_a_place_for_a_cache_nothing_is_started(monkeypatch):
 
 def test_a_scene_that_is_run_to_compile_ahead_starts_no_process(home, monkeypatch):
     monkeypatch.setattr(ahead.subprocess, "Popen", lambda *a, **k: pytest.fail("a process was started"))
-    monkeypatch.setenv(ahead.WITHIN, "1")
+    monkeypatch.setenv(ahead.NATIVE, "1")
     ahead.compile_ahead("snap", Silent())
     assert not list(home.iterdir())
 
