@@ -149,6 +149,7 @@ def wheel(_: str) -> None:
         sys.exit("release: code is compiled ahead on Linux, on processors with AVX2 and FMA (x86-64-v3)")
     for old in (ROOT / DIST).glob("palpo-*-manylinux*.whl"):
         old.unlink()
+    rmtree(ROOT / "build", ignore_errors=True)
     try:
         for level in reached:
             with TemporaryDirectory() as cache:
@@ -157,7 +158,8 @@ def wheel(_: str) -> None:
                 run(sys.executable, "-m", "palpo.app.cli.ship", FOLDER / f"{level}.zip", **target)
         build("--wheel")
     finally:
-        rmtree(FOLDER, ignore_errors=True)
+        for made_here in (FOLDER, ROOT / "build"):  # neither belongs in the next wheel
+            rmtree(made_here, ignore_errors=True)
     (made,) = (ROOT / DIST).glob("palpo-*-manylinux*.whl")
     run(sys.executable, "-m", "twine", "check", "--strict", made)
     try_out(made, ("demo", "--headless"))
