@@ -138,8 +138,12 @@ class KernelDispatcher(CPUDispatcher):
             return made
 
     def _compile_part(self, arguments: tuple[Any, ...]) -> None:
-        """Have an overload of these types that compiled code can be linked with, in either form."""
+        """Have a part of these types. Where there is a whole, Python goes on calling that: it may have come
+        from the cache, without the code that a caller is linked with."""
         with global_compiler_lock:
+            had = self.overloads.get(arguments)
+            if had is not None and not isinstance(had.library, PartLibrary):
+                del self.overloads[arguments]
             own: tuple[Any, Any] = self._compiler, self._cache  # type: ignore[has-type]
             self._compiler, self._cache = self._part_compiler, self._part_cache
             try:

@@ -188,6 +188,18 @@ def test_a_spoilt_file_is_a_miss_and_not_all_is_compiled_ahead(project):
     assert project.run(LAW) == "7.0 1"
 
 
+def test_what_python_called_first_is_linked_into_a_caller_all_the_same(project):
+    """Of a whole that is loaded, only machine code is kept, which no caller can be linked with."""
+    project.write("helper.py", HELPER.format(factor=3.0))
+    project.write("caller.py", CALLER)
+    code = """
+    from palpo.physics.helper import factor
+    print(factor(2.0), sum(factor.stats.cache_hits.values()))
+    """
+    assert project.run(code) == "6.0 0"
+    assert project.run(textwrap.dedent(code) + textwrap.dedent(LAW)) == "6.0 1\n7.0 0"
+
+
 SHIP = """
     from pathlib import Path
     from palpo.physics.caller import law
