@@ -223,13 +223,20 @@ def _toml(value: Any) -> str:
 
 
 def _materials() -> str:
-    keys = [key for key in Elastic.model_fields if key != "name"]
+    keys = [*(key for key in Elastic.model_fields if key != "name"), "law", "terms", "sure"]
     rows = [
-        f"| `{name}` | " + " | ".join(str(one.get(key, "")) for key in keys) + " |"
+        f"| `{name}` | " + " | ".join(_constant(one.get(key, "")) for key in keys) + " |"
         for name, one in library().items()
     ]
-    head = ["## Materials", "", "Sources stand in `config/materials.toml`.", ""]
+    said = "`palpo materials NAME` tells a source. A linear body has the modulus that follows from terms."
+    head = ["## Materials", "", said, ""]
     return "\n".join([*head, f"| name | {' | '.join(keys)} |", "|---" * (len(keys) + 1) + "|", *rows, ""])
+
+
+def _constant(value: Any) -> str:
+    if isinstance(value, list):
+        return "; ".join(", ".join(map(str, term.values())) for term in value)
+    return str(value)
 
 
 def _units() -> str:

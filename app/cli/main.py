@@ -58,6 +58,10 @@ def _parser() -> argparse.ArgumentParser:
     scenes.add_argument("--schema", action="store_true", help="print the JSON schema of a scene file")
     scenes.set_defaults(command=_scenes)
 
+    materials = commands.add_parser("materials", help="list the materials that scenes can name")
+    materials.add_argument("name", nargs="?", metavar="NAME", help="one of them: its constants and source")
+    materials.set_defaults(command=_materials)
+
     ahead = commands.add_parser(
         "compile", help="compile everything now, so that the first run starts at once"
     )
@@ -97,6 +101,13 @@ def _scenes(options: argparse.Namespace) -> int:
     width = max(map(len, scenes))
     for name, line in scenes.items():
         print(f"{name:<{width}}  {line}")
+    return 0
+
+
+def _materials(options: argparse.Namespace) -> int:
+    from palpo.app.cli.materials import print_materials
+
+    print_materials(options.name)
     return 0
 
 

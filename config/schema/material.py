@@ -15,7 +15,7 @@ from palpo.config.words import choose, in_words
 
 @cache
 def library() -> dict[str, dict[str, Any]]:
-    """The materials of materials.toml: name -> constants."""
+    """The materials of materials.toml: name -> constants, and `source` and `sure` of them."""
     return tomllib.loads(files("palpo.config").joinpath("materials.toml").read_text("utf-8"))
 
 
