@@ -95,10 +95,29 @@ def add_computing(commands: Any) -> None:
     snap.set_defaults(command=_snap)
 
     identify = commands.add_parser(
-        "identify", help="find modulus and friction of a connector from a measured force"
+        "identify", help="find a material from a measured force, or modulus and friction of a connector"
     )
-    identify.add_argument("scene", metavar="SCENE", help="a snap scene of the measured connector")
-    identify.add_argument("--measured", type=Path, required=True, metavar="FILE",
+    identify.add_argument("measured_on", metavar="FILE or SCENE",
+                          help="CSV of a force over depth: columns depth_m or depth_mm, force_N or force_mN;"
+                          " or a snap scene of the measured connector")  # fmt: skip
+    identify.add_argument("--ball", metavar="R", help='a ball of this radius was pressed in, such as "10 mm"')
+    identify.add_argument(
+        "--cylinder",
+        nargs=2,
+        metavar=("D", "H"),
+        help="a cylinder was pressed between plates: diameter, height",
+    )
+    identify.add_argument(
+        "--strip", nargs=3, metavar=("W", "T", "L"), help="a strip was pulled: width, thickness, length"
+    )
+    identify.add_argument("--law", action="append", default=[], metavar="LAW", dest="laws",
+                          help="a material.law to fit; may be repeated (default: all)")  # fmt: skip
+    identify.add_argument(
+        "--poisson-ratio", type=float, default=0.49, metavar="NU", help="of the material (0.49)"
+    )
+    identify.add_argument("--out", type=Path, metavar="FILE",
+                          help="picture of the fits (out/identify-FILE.png)")  # fmt: skip
+    identify.add_argument("--measured", type=Path, metavar="FILE",
                           help="CSV of one insertion: columns travel_m (or time_s) and force_N")  # fmt: skip
     identify.add_argument(
         "--speed", type=float, metavar="V", help="speed of the push, if the file has time_s [m/s]"
@@ -210,11 +229,32 @@ def _snap(options: argparse.Namespace) -> int:
 
 
 def _identify(options: argparse.Namespace) -> int:
+    sizes = options.ball, options.cylinder, options.strip
+    if options.measured_on.endswith(".csv") or any(sizes):
+        return _identify_material(options)
+    if options.measured is None:
+        raise Refusal("--measured: a connector needs the CSV file of its insertion; a material a file.csv")
     from palpo.app.cli.identify import identify, print_identified
 
     print_identified(
-        identify(options.scene, options.overrides, options.measured, options.speed, options.beside)
+        identify(options.measured_on, options.overrides, options.measured, options.speed, options.beside)
     )
+    return 0
+
+
+def _identify_material(options: argparse.Namespace) -> int:
+    path = Path(options.measured_on)
+    out = options.out or Path("out") / f"identify-{path.stem}.png"
+    check_folder(out.parent, "--out")
+    check_file(out, "--out")
+    progress = Progress()
+    with progress.stage("loading"):
+        from palpo.app.cli.identify_material import draw_fits, identify_material, print_fits, specimen_of
+    specimen = specimen_of(options.ball, options.cylinder, options.strip)
+    fits, depths, forces = identify_material(path, specimen, options.laws, options.poisson_ratio, progress)
+    print_fits(fits, specimen, len(depths))
+    draw_fits(out, fits, specimen, depths, forces)
+    print(f"wrote {out}")
     return 0
 
 
