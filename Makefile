@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test studies fuzz lint format docs site pictures dist wheel release system clean
+.PHONY: demo test oldest studies fuzz lint format docs site pictures dist wheel release system clean
 
 demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo demo
@@ -24,6 +24,10 @@ test: system $(VENV)/.installed-dev
 	$(BIN)/python -m pytest $(ALONE)
 	OPENBLAS_CORETYPE=Haswell $(BIN)/python -m pytest $(ALL_CORES) -m portable $(PORTABLE)
 	OPENBLAS_CORETYPE=Prescott $(BIN)/python -m pytest $(ALL_CORES) -m portable $(PORTABLE)
+
+# The oldest Numba that is declared, in an environment that is made for it; `make test` runs the newest.
+oldest: system $(VENV)/.installed-dev
+	scripts/oldest-numba.sh $(PYTHON)
 
 studies: PURPOSE = tests
 studies: system $(VENV)/.installed-dev
