@@ -72,6 +72,21 @@ def add_computing(commands: Any) -> None:
                        help="table of results, .parquet or .csv (out/sweep-SCENE.parquet)")  # fmt: skip
     sweep.set_defaults(command=_sweep)
 
+    converge = commands.add_parser(
+        "converge", help="how far a scene's mesh is from converged, by its press on two finer ones"
+    )
+    converge.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
+    converge.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                          help="change a key of the scene; may be repeated")  # fmt: skip
+    converge.add_argument("--duration", type=float, default=math.inf, metavar="S",
+                          help="seconds of the scene's own path (default: all)")  # fmt: skip
+    converge.add_argument("--time-cap", type=float, default=3600.0, metavar="S",
+                          help="seconds that a finer run may take (3600)")  # fmt: skip
+    converge.add_argument(
+        "--out", type=Path, metavar="FILE", help="picture of the forces (out/converge-SCENE.png)"
+    )
+    converge.set_defaults(command=_converge)
+
     snap = commands.add_parser("snap", help="design a snap connector: forces, strains, tolerances")
     snap.add_argument("scene", metavar="SCENE", nargs="+",
                       help="a snap scene; several are compared")  # fmt: skip
@@ -195,6 +210,23 @@ def _sweep(options: argparse.Namespace) -> int:
     for row in failed[:10]:
         print("  " + ", ".join(f"{axis.key}={row[axis.key]}" for axis in axes) + f": {row['exit_reason']}")
     return FAILED if failed else 0
+
+
+def _converge(options: argparse.Namespace) -> int:
+    out = options.out or Path("out") / f"converge-{Path(options.scene).stem}.png"
+    check_folder(out.parent, "--out")
+    check_file(out, "--out")
+    if not options.duration > 0.0:
+        raise Refusal(f"--duration {options.duration:g}: give seconds above 0")
+    progress = Progress()
+    with progress.stage("loading"):
+        from palpo.app.cli.converge import converge, draw_converged, print_converged
+    cap = options.time_cap
+    presses, found = converge(options.scene, options.overrides, options.duration, cap, progress)
+    print_converged(presses, found)
+    draw_converged(out, presses, found)
+    print(f"wrote {out}")
+    return 0
 
 
 def _snap(options: argparse.Namespace) -> int:
