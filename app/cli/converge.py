@@ -33,8 +33,8 @@ from palpo.physics.systems.multirate.lock_step import LockStep
 
 Floats = NDArray[np.float64]
 
-FINER = (1.5, 2.0)
-"""Times as many cells along an edge."""
+BETWEEN, FINEST = (1.5, 5.0 / 3.0, 4.0 / 3.0), 2.0
+"""Times as many cells along an edge: of these, the one that leaves the fewest parts of cells; and last."""
 ORDERS = 0.5, 4.0
 """Between which an observed order is believed."""
 KEPT = 0.05
@@ -44,6 +44,11 @@ PIECE = 100
 TOUCHED = 0.01
 """Share of the largest force from which on the tool counts as pressing."""
 REACHED = 0.999
+COUNTS = {
+    "block": ("divisions",), "cylinder": ("around", "along"), "sphere": ("divisions",),
+    "ellipsoid": ("divisions",),
+}  # fmt: skip
+"""Keys of shapes that count their cells."""
 CORNERS = 10
 """Of an element, at most."""
 COST = 1.5
@@ -53,6 +58,8 @@ COST = 1.5
 class Press(NamedTuple):
     """The scene's own press on one mesh."""
 
+    times: float
+    """As many cells along an edge as the scene's own mesh has."""
     nodes: int
     elements: int
     size: float
@@ -115,7 +122,10 @@ def converge(
     if not bodies:
         raise Refusal(f"{scene}: it has no soft body, whose mesh could be made finer")
     told = [*overrides, "contact.max_contacts=256"]
-    finer = [[*told, *(key for body in bodies for key in finer_mesh(body, times))] for times in FINER]
+    finer = [
+        (times, [*told, *(key for body in bodies for key in finer_mesh(body, times))])
+        for times in (between(bodies), FINEST)
+    ]
     path, turns = waypoints(
         spec.device.path,
         "smooth" if spec.device.smooth else "linear",
@@ -133,24 +143,25 @@ def converge(
     end = int(np.argmax(force >= REACHED * force.max())) + 1
     kept = [f'bodies.{name}.{key}="{value}"' for name, key, value in first.made]
     runs = [first]
-    for times, more in zip(FINER, finer, strict=True):
-        with progress.stage(f"{times:g} times as many cells along an edge"):
+    for times, more in finer:
+        with progress.stage(f"{times:.3g} times as many cells along an edge"):
             nodes, elements = (round(times**3 * count) for count in (first.nodes, first.elements))
-            require_stiffness(f"{scene}, {times:g} times as fine", nodes, elements, CORNERS)
+            require_stiffness(f"{scene}, {times:.3g} times as fine", nodes, elements, CORNERS)
             about = took * end / len(path) * (times**3) ** COST
             if about > cap:
                 raise Refusal(
-                    f"{scene}: the run with {times:g} times as many cells along an edge takes about "
+                    f"{scene}: the run with {times:.3g} times as many cells along an edge takes about "
                     f"{about / 60.0:.0f} min; allow more by --time-cap {math.ceil(about)}"
                 )
             runs.append(_pressed(scene, [*more, *kept], path[:end], turns[:end], progress))
     depth = np.linalg.norm(path[start:end] - path[start], axis=1)
     presses = [
         Press(
+            times,
             run.nodes, run.elements, (first.elements / run.elements) ** (1.0 / 3.0), depth,
             np.linalg.norm(run.trace["force"][start:end], axis=1),
         )
-        for run in runs
+        for times, run in zip((1.0, *(times for times, _ in finer)), runs, strict=True)
     ]  # fmt: skip
     sizes = [press.size for press in presses]
     return presses, extrapolated(sizes, [press.force for press in presses])
@@ -164,6 +175,21 @@ class _Run(NamedTuple):
     """Elements and solver of each soft body, by its name and key."""
 
 
+def between(bodies: Sequence[Soft]) -> float:
+    """The one of BETWEEN by which the counts of the bodies' cells come nearest to whole numbers."""
+    counts = [
+        count
+        for body in bodies
+        for key in COUNTS.get(body.geometry.kind, ())
+        for count in np.atleast_1d(getattr(body.geometry, key))
+    ]
+
+    def left(times: float) -> float:
+        return sum(abs(times * count - round(times * count)) / (times * count) for count in counts)
+
+    return min(BETWEEN, key=lambda times: round(left(times), 9))
+
+
 def finer_mesh(body: Soft, times: float) -> list[str]:
     """Overrides that give a soft body so many times as many cells along an edge.
 
@@ -172,10 +198,8 @@ def finer_mesh(body: Soft, times: float) -> list[str]:
     g, place = body.geometry, f"bodies.{body.name}.geometry"
     if g.kind == "block":
         return [f"{place}.divisions={[round(times * cells) for cells in g.divisions]}"]
-    if g.kind == "cylinder":
-        return [f"{place}.{key}={round(times * getattr(g, key))}" for key in ("around", "along")]
-    if g.kind in ("sphere", "ellipsoid"):
-        return [f"{place}.divisions={round(times * g.divisions)}"]
+    if g.kind in COUNTS:
+        return [f"{place}.{key}={round(times * getattr(g, key))}" for key in COUNTS[g.kind]]
     if g.kind == "liver":
         return [f"{place}.spacing={g.spacing / times!r}"]
     raise Refusal(
@@ -218,8 +242,8 @@ def print_converged(presses: Sequence[Press], found: Limit) -> None:
     """A line for each mesh, and which of them is fine enough."""
     table = Table("mesh", "nodes", "elements", "largest force", "error by the mesh")
     known = not math.isnan(found.order)
-    for times, press, error in zip((1.0, *FINER), presses, found.errors, strict=True):
-        name = "the scene's own" if times == 1.0 else f"{times:g} times as fine"
+    for press, error in zip(presses, found.errors, strict=True):
+        name = "the scene's own" if press.times == 1.0 else f"{press.times:.3g} times as fine"
         said = f"{100.0 * error:+.1f}%" if known else f"within {100.0 * error:.1f}%"
         table.add_row(name, f"{press.nodes:,}", f"{press.elements:,}", f"{press.force[-1]:.4g} N", said)
     Console(highlight=False).print(table)
@@ -229,7 +253,7 @@ def print_converged(presses: Sequence[Press], found: Limit) -> None:
     print(f"extrapolated: {found.force[-1]:.4g} N, order {found.order:.2g} in the size of the elements")
     enough = next((k for k, error in enumerate(found.errors) if abs(error) <= KEPT), None)
     if enough is not None:
-        mesh = "the scene's own mesh" if enough == 0 else f"one {FINER[enough - 1]:g} times as fine"
+        mesh = "the scene's own mesh" if enough == 0 else f"one {presses[enough].times:.3g} times as fine"
         print(f"{100.0 * KEPT:g}% is kept by {mesh}")
         return
     needed = 1.0 / found.needed([press.size for press in presses])

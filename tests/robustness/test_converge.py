@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from palpo.app.cli.converge import FINER, extrapolated, finer_mesh
+from palpo.app.cli.converge import between, extrapolated, finer_mesh
 from palpo.app.cli.main import main
 from palpo.config.load import load_scene
 from palpo.config.words import Refusal
@@ -56,10 +56,12 @@ def test_the_press_of_a_scene_is_told_on_three_meshes(tmp_path, capsys):
 
 
 def test_a_mesh_is_made_finer_by_what_its_shape_is_cut_by():
-    for name, key in (("probe", "divisions=[18, 4, 18]"), ("wire", "around=28"), ("organ", "spacing=")):
+    """And in between by whole numbers of cells: a third of one would make another shape of cell."""
+    for name, key in (("probe", "divisions=[20, 5, 20]"), ("wire", "along=15"), ("organ", "spacing=")):
         (body,) = (body for body in load_scene(name).bodies if body.kind == "tets")
-        assert any(key in one for one in finer_mesh(body, FINER[0]))
-        parsed = load_scene(name, finer_mesh(body, FINER[0]))
+        told = finer_mesh(body, between([body]))
+        assert any(key in one for one in told)
+        parsed = load_scene(name, told)
         assert parsed.body(body.name).geometry != body.geometry
     drawn = SimpleNamespace(name="lump", geometry=SimpleNamespace(kind="file"))
     with pytest.raises(Refusal, match=r'bodies.lump.geometry.kind = "file": it does not say how it is cut'):
