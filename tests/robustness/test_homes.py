@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from palpo.app.cli.compile_ahead import WITHIN
 from palpo.physics.numerics.kernels import cache_home
+from palpo.physics.numerics.shipped import NATIVE
 
 ROOT = Path(__file__).resolve().parents[2]
 HOMELESS = """
@@ -31,7 +31,7 @@ def ends_well(begin: list[str], command: list[str], tmp_path: Path, **places: st
         "NUMBA_CACHE_DIR": str(cache_home()),
         "TMPDIR": str(tmp_path),
         "PYTHONPATH": str(ROOT),
-        WITHIN: "1",
+        NATIVE: "1",
     }
     done = subprocess.run(
         [sys.executable, *begin, *command], env=env | kept | places, cwd=tmp_path, capture_output=True,

@@ -35,6 +35,7 @@ from palpo.haptics.drivers import servo_run
 from palpo.physics.exchange.snapshot import SceneState
 from palpo.physics.numerics.kernel_parts import KernelDispatcher
 from palpo.physics.numerics.kernels import layout
+from palpo.physics.numerics.shipped import NATIVE
 
 SHORT = 0.4
 """Least seconds of a scene that is run in short."""
@@ -77,7 +78,7 @@ def _caller() -> str:
 
 def call_ahead(system: str) -> None:
     """What `palpo compile` calls in its processes."""
-    os.environ[compile_ahead.WITHIN] = "1"
+    os.environ[NATIVE] = "1"
     for lane in compile_ahead.LANES.values():
         lane(system)
 
