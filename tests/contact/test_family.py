@@ -10,7 +10,8 @@ from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
-from palpo.physics.contact.solvers.relaxation import stiffnesses
+from palpo.physics.contact.solvers.relaxation import RESIDUAL, UZAWA, Local, Outer, relax_sweeps, stiffnesses
+from palpo.physics.contact.solvers.uzawa import PENETRATION
 from palpo.physics.numerics.errors import InputError
 from palpo.studies import dense_visits
 from tests.contact.stored import CONSISTENT, NAMED, in_cones, offsets, stored
@@ -375,3 +376,26 @@ def test_dense_visits_make_the_same_sweeps_as_those_that_hand_on_changes_only(pr
     # the roundings of a sum over n contacts may let the stop fall a sweep apart
     assert abs(dense.iterations - sparing.iterations) <= 1
     assert np.linalg.norm(dense.r - sparing.r) <= 1e2 * error * np.linalg.norm(sparing.r)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_visit_by_the_penetration_ends_with_the_first_step_after_which_it_is_below_its_limit(seed):
+    """x_n = W_n r + x_n0 >= -eps L (3.7), whatever couples the tangents."""
+    rng, limit = np.random.default_rng(seed), 1e-3
+    half = rng.standard_normal((3, 3))
+    w, b, mu = half @ half.T + np.eye(3), np.array([-1.0, 0.3, -0.2]), np.array([0.5])
+    rho = np.full((1, 2), 0.3 / np.linalg.eigvalsh(w)[-1])
+
+    def after(steps):
+        local = Local(UZAWA, rule=PENETRATION, limit=limit, steps=steps)
+        r, u, best, work = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros((15, 3))
+        outer = Outer(RESIDUAL, 0.0, 0.0, np.inf)
+        relax_sweeps(w, b, mu, rho, local, outer, 1, r, u, best, np.inf, work)
+        return r
+
+    visits = [after(steps) for steps in range(1, 400)]
+    ended = [w[0] @ r + b[0] >= -limit for r in visits]
+    first = ended.index(True)
+    assert first > 1
+    for r in visits[first:]:
+        np.testing.assert_array_equal(r, visits[first])
