@@ -15,8 +15,6 @@ Sources: Taylor, Pister & Goudreau, Thermomechanical analysis of viscoelastic so
 Hughes, Computational Inelasticity (Springer 1998), 10.3 and 10.5, with forces where they have stresses.
 """
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,7 +45,8 @@ class PronySeries:
         force = np.zeros_like(at)
         self._apart.add_forces(at, quats, force)
         self._apart.largest_turn(at, quats, quats)
-        remember(force.reshape(self.then.shape), quats, h, self.ratios, self.times, self.then, self.kept)
+        grown = self.ratios * averages(h, self.times)
+        remember(force.reshape(self.then.shape), quats, np.exp(-h / self.times), grown, self.then, self.kept)
 
     def add_forces(self, x: Floats, quats: Floats, h: float, force: Floats) -> None:
         """force (n, 3) += p [N] of a step h [s], turned as the elements are at x; refreshes quats (m, 4)."""
@@ -76,8 +75,11 @@ def averages(h: float, times: NDArray[np.float64]) -> Floats:
 
 
 @kernel
-def remember(force, quats, h, ratios, times, then, kept):
-    """`kept` and `then` of PronySeries after a step that led to corner forces (m, c, 3), not yet turned."""
+def remember(force, quats, fading, grown, then, kept):
+    """`kept` and `then` of PronySeries after a step that led to corner forces (m, c, 3), not yet turned.
+
+    fading (k,): e^(-h / tau_i), grown (k,): g_i c_i.
+    """
     for e in range(then.shape[0]):
         r = matrix_of(quats[e, 0], quats[e, 1], quats[e, 2], quats[e, 3])
         for a in range(then.shape[1]):
@@ -85,10 +87,8 @@ def remember(force, quats, h, ratios, times, then, kept):
             for i in range(3):
                 now = r[i] * x + r[3 + i] * y + r[6 + i] * z
                 change = now - then[e, a, i]
-                for k in range(times.size):
-                    span = h / times[k]
-                    mean = -math.expm1(-span) / span if span > 0.0 else 1.0
-                    kept[k, e, a, i] = math.exp(-span) * kept[k, e, a, i] + ratios[k] * mean * change
+                for k in range(fading.size):
+                    kept[k, e, a, i] = fading[k] * kept[k, e, a, i] + grown[k] * change
                 then[e, a, i] = now
 
 
