@@ -18,9 +18,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
+from palpo.physics.gas.roughness import RoughSurface, SealTable, seal_of
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
 from palpo.physics.suction.pull_off import HIGHEST, PULL_STEP, Handling, pull_off
-from palpo.physics.suction.roughness import RoughSurface, SealTable, seal_of
 from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, CupEquilibrium, WalledCup
 from palpo.studies.claims import Line, Reported, at_least, at_most, close_to
 from palpo.studies.suction_runs import GRAVITY, PUSH, THESIS, spread

@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from palpo.config.load import load_scene
-from palpo.physics.suction.gas import STANDARD_ATMOSPHERE
+from palpo.physics.gas.law import STANDARD_ATMOSPHERE
 from palpo.studies.claims import Claim, at_least, at_most
 from palpo.studies.suction_runs import (
     AIRTIGHT,

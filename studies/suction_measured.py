@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, CupShape
-from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.walled_cup import ATMOSPHERE, BONDED, RT, Lost, WalledCup
 from palpo.studies.claims import Claim, Line
 from palpo.studies.reference.hold_time import HeldCup, hold_time

@@ -292,7 +292,7 @@ class FullRigid:
         self.part = self.points
         self._fields = self._rows = np.zeros((0, 6))
         self.half, self._half_rows = np.zeros((0, 6)), np.zeros((6, 0))
-        """Y (3 m + f, 6) of palpo.physics.suction.cup_blocks, of the part solved and all fields."""
+        """Y (3 m + f, 6) of physics.contact.solvers.joined_blocks, of the part solved and all fields."""
 
     def begin(self, h: float) -> Motion | None:
         """See FullOrder."""

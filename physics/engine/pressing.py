@@ -1,17 +1,17 @@
 """Contacts, friction and the pressures of cavities within what a step of the servo is lent.
 
-The method is palpo.physics.suction.pressure, and where its first sweeps do not do, Newton's between them
-(palpo.physics.suction.bordered_newton). A solve that diverges leaves the least residual met, but the air
+The method is palpo.physics.gas.pressure, and where its first sweeps do not do, Newton's between them
+(palpo.physics.gas.bordered_newton). A solve that diverges leaves the least residual met, but the air
 as it was: its pressures mean nothing, and what they let out would be lost for good.
 """
 
 from palpo.physics.contact.solvers.anderson import CONTINUE, DIVERGED
 from palpo.physics.engine.solve import CHUNK, lent
 from palpo.physics.exchange.port import SOLVE_DIVERGED
+from palpo.physics.gas.bordered_newton import solve_bordered
+from palpo.physics.gas.pressure import advance, begin, finish, resume
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.suction.bordered_newton import solve_bordered
-from palpo.physics.suction.pressure import advance, begin, finish, resume
 
 FEW = 3
 """Sweeps before Newton's method: where little has changed they do."""
@@ -23,10 +23,10 @@ brought them, at their bounds or off them."""
 
 @kernel
 def press(w, b, mu, x, u, gas, start, s, accelerated=True, blocks=None):
-    """Contacts and cavities within what a step is lent, as palpo.physics.suction.pressure has them.
+    """Contacts and cavities within what a step is lent, as palpo.physics.gas.pressure has them.
 
     w (3 n + k, 3 n + k), b, x and u (3 n + k,), mu (n,); x[:3 n] is the force to start from, in the cones.
-    start (2, k): scratch. accelerated: extrapolate from the last sweeps. blocks: CupBlocks where W is made
+    start (2, k): scratch. accelerated: extrapolate from the last sweeps. blocks: JoinedBlocks where W is made
     of them. s.told says how it went.
     """
     a, told, settings = s.acceleration, s.told[0], s.settings[0]

@@ -4,8 +4,8 @@ from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.pressing import press_firmly
 from palpo.physics.engine.solve import solver
 from palpo.physics.exchange.atomics import view_square
+from palpo.physics.gas.pressure import Gas
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.suction.pressure import Gas
 
 
 @kernel

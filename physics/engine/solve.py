@@ -26,8 +26,8 @@ from palpo.physics.contract.stages import PROBLEM
 from palpo.physics.exchange.handle import HandleType
 from palpo.physics.exchange.lent_clock import LentClock, make_clock, read_clock
 from palpo.physics.exchange.port import SWEEPS_SPENT, TIME_SPENT
+from palpo.physics.gas.bordered_newton import Bordered, make_bordered
 from palpo.physics.numerics.kernels import callback, kernel
-from palpo.physics.suction.bordered_newton import Bordered, make_bordered
 
 CHUNK = 16
 """Sweeps between two looks at the clock."""

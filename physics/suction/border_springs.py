@@ -3,7 +3,7 @@
 With the border frozen at the step's start, suction pulls a lifting rim with the area of before. Where what
 the lift would open is stiff against the cup (10 kPa on a border of 126 mm, towards which the gap falls by a
 quarter of a millimetre per millimetre, are 5 kN/m) one step lifts the rim off and the next slams it back, for
-ever. Of the border's second derivative (palpo.physics.suction.border_growth) a step takes the mode in which
+ever. Of the border's second derivative (palpo.physics.gas.border_growth) a step takes the mode in which
 the whole border lifts, exact for one that lifts evenly and too soft for any other:
 
     (q . u)^2 / Q,    q = sum a_c dgap_c/dx = dA/dx [m],    Q = sum a_c [m],    A the wall's area
@@ -13,7 +13,7 @@ step's problem before that is solved: with W_q = H A^-1 q and the row of its own
 
     W - W_q G W_q^T,    b - W_q G b_q,    G = (W_qq + Q / s)^-1.
 
-Of several cups on one rigid partner W has blocks, and so has what is taken out (`cup_blocks`).
+Of several cups on one rigid partner W has blocks, and so has what is taken out (`joined_blocks`).
 
 Over-pressure would be a spring of negative stiffness, with which a rim bursts open; it has none: such a
 border is that of the step's start, and what its lift opens presses on it from the next step on.
@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from palpo.physics.contact.lower_triangle import add_lower_products
-from palpo.physics.suction.cup_blocks import CupBlocks, Springs, make_blocks
-from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.contact.solvers.joined_blocks import JoinedBlocks, Springs, make_blocks
+from palpo.physics.gas.enclosure import Enclosure
 from palpo.physics.suction.found_cavities import Field
 from palpo.physics.suction.sides import ContactSide, RigidSide, SoftSide
 
@@ -129,7 +129,7 @@ def joined_blocks(
     springs: BorderSprings,
     own: Array,
     single: NDArray[np.float32] | None = None,
-) -> CupBlocks:
+) -> JoinedBlocks:
     """What joins the blocks of W of several cups, whose rows begin at `span`, by their partner.
 
     A rigid one by its six motions and by the springs between borders, one that is fixed not at all. own: see

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.gas.enclosure import Enclosure
 
 Array = NDArray[np.float64]
 

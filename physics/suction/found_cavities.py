@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.compliance.full import Motion
-from palpo.physics.suction.enclosure import Enclosure
+from palpo.physics.gas.enclosure import Enclosure
+from palpo.physics.gas.tracking import FLAT
 from palpo.physics.suction.sides import ContactSide, SoftSide
-from palpo.physics.suction.tracking import FLAT
 
 
 class Field(NamedTuple):

@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.pull_off import Handling, pull_off
-from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.walled_cup import ATMOSPHERE, CupEquilibrium, WalledCup
 
 Floats = NDArray[np.float64]

@@ -11,24 +11,14 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
-from palpo.physics.collision.nearest import Target, fit, target
+from palpo.physics.collision.nearest import target
 from palpo.physics.compliance.full import FullOrder, FullRigid, FullSoft, Motion
 from palpo.physics.compliance.full_fixed import FullFixed
+from palpo.physics.gas.wall import SoftWall, Wall
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contacts import Partner
 from palpo.physics.suction.folds import Folds
-from palpo.physics.suction.gaps import farthest
-
-
-class Wall(Protocol):
-    """A surface that shuts in air; `local`: its vertices (n, 3) [m] in its own axes."""
-
-    surface: SurfaceMesh
-    local: NDArray[np.float64]
-    odometer: float
-    """How far [m] the surface has moved at most in its own axes, altogether."""
-    target: Target
 
 
 class ContactSide(Wall, FullOrder, Protocol):
@@ -61,7 +51,7 @@ class ContactSide(Wall, FullOrder, Protocol):
         ...
 
     def as_one(self, free: Motion, h: float) -> NDArray[np.float64]:
-        """How the body moves as one, as palpo.physics.suction.gaps.fastest has it (3, 3); see `onward`."""
+        """How the body moves as one, as palpo.physics.gas.gaps.fastest has it (3, 3); see `onward`."""
         ...
 
     def force_of_wall(self, gradient: NDArray[np.float64]) -> Motion:
@@ -69,19 +59,16 @@ class ContactSide(Wall, FullOrder, Protocol):
         ...
 
 
-class SoftSide(FullSoft):
+class SoftSide(FullSoft, SoftWall):
     """The surface of a HeldBody; folds: where it may touch itself."""
+
+    body: HeldBody
 
     def __init__(self, body: HeldBody, capacity: int, folds: Folds | None = None) -> None:
         # a contact with itself has two points of the body
-        super().__init__(body, capacity if folds is None else 2 * capacity)
+        FullSoft.__init__(self, body, capacity if folds is None else 2 * capacity)
+        SoftWall.__init__(self, body)
         self.folds = folds
-        whole = body.mesh.surface(body.name)
-        self.surface = whole.compact()
-        self.nodes = whole.used_vertices
-        self.local = np.ascontiguousarray(body.x[self.nodes])
-        self.odometer = 0.0
-        self.target = target(self.surface)
 
     def vertex_of(self, node: int | None) -> int | None:
         """The vertex of the surface at a node; InputError where it is inside the body."""
@@ -96,16 +83,6 @@ class SoftSide(FullSoft):
     def axes(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The world's."""
         return np.zeros(3), np.eye(3)
-
-    def place_surface(self) -> None:
-        """See Side."""
-        before = self.local
-        self.local = np.ascontiguousarray(self.body.x[self.nodes])
-        self.odometer += farthest(self.local, before)
-
-    def fit_target(self) -> None:
-        """See Side."""
-        fit(self.target.boxes, self.local)
 
     def onward(self, free: Motion, h: float) -> NDArray[np.float64]:
         """See Side."""

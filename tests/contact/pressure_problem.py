@@ -1,4 +1,4 @@
-"""A problem of contacts and cavities by itself, checked, and solved by palpo.physics.suction.pressure."""
+"""A problem of contacts and cavities by itself, checked, and solved by palpo.physics.gas.pressure."""
 
 import math
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ from palpo.physics.contact.solvers.anderson import (
 )
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.contact.symmetry import UNSYMMETRIC
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.pressure import SOLVED, advance, begin, finish, make_gas, make_workspace
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.pressure import SOLVED, advance, begin, finish, make_gas, make_workspace
 
 FIXED_SWEEPS = Stop(tolerance=0.0, max_iterations=50)
 """The thesis's stop: 50 sweeps, whatever they have reached."""
@@ -31,7 +31,7 @@ FIXED_SWEEPS = Stop(tolerance=0.0, max_iterations=50)
 class PressureProblem:
     """n contacts, rows (n, t1, t2) each, and k cavities, one row each.
 
-    palpo.physics.suction.pressure says what W and b are.
+    palpo.physics.gas.pressure says what W and b are.
 
     Raises InputError for shapes that do not agree, values that are not finite, a W that is not symmetric or
     has a negative diagonal, a negative mu or amount, and a pressure that is not positive.

@@ -10,9 +10,9 @@ from palpo.physics.contract.stages import make_problem
 from palpo.physics.engine.pressurising import solve_pressures
 from palpo.physics.engine.solve import make_solver
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.suction.bordered_newton import _eliminate, make_bordered
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.pressure import SOLVED, make_gas
+from palpo.physics.gas.bordered_newton import _eliminate, make_bordered
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.pressure import SOLVED, make_gas
 from tests.contact.pressure_problem import PressureProblem, solve
 from tests.contact.test_pressure_rows import random_problem
 

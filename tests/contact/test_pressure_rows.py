@@ -12,9 +12,8 @@ from scipy.optimize import root
 from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
-from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.pressure import (
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.pressure import (
     SOLVED,
     advance,
     begin,
@@ -23,6 +22,7 @@ from palpo.physics.suction.pressure import (
     make_workspace,
     resume,
 )
+from palpo.physics.numerics.errors import InputError
 from tests.contact.pressure_problem import FIXED_SWEEPS, PressureProblem, solve
 
 AIR = OutsideAir(largest=1.08e5)

@@ -27,7 +27,7 @@ from palpo.physics.exchange.constraint_frame import (
 )
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.suction.gas import OutsideAir
+from palpo.physics.gas.law import OutsideAir
 from tests.engine.bodies import STEP, Listed, listed, skew
 from tests.engine.whole_step import engine_step
 

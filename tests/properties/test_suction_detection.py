@@ -8,13 +8,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.gas.enclosure import Enclosure
+from palpo.physics.gas.flood import OUTSIDE, RING
+from palpo.physics.gas.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
+from palpo.physics.gas.patch import place_points, wall_area
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.detection import CavityDetector
-from palpo.physics.suction.flood import OUTSIDE, RING
-from palpo.physics.suction.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
-from palpo.physics.suction.patch import place_points, wall_area
+from palpo.physics.suction.sides import FixedSide
+from tests.verification.cavity_detector import CavityDetector
 from tests.verification.suction_shapes import wall_areas
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)
@@ -331,8 +333,9 @@ def test_a_seed_outside_is_kept_and_one_inside_or_on_the_ring_is_refused():
             CavityDetector(mesh, LIMITS, seed=seed).require_seed_outside(mesh.vertices, height)
         # and a run goes on with the outside that it finds itself
         assert found(mesh, height, seed=seed).flood.cavity[0] == 0
+    wall = FixedSide(mesh)
     with pytest.raises(InputError, match="vertices run from 0"):
-        CavityDetector(mesh, LIMITS, seed=len(height))
+        Enclosure(wall, wall, LIMITS, 1e-5, seed=len(height))
 
 
 def test_a_seed_decides_which_side_of_a_plug_is_outside():

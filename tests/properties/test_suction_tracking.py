@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from palpo.physics.mesh.generate import box_surface
-from palpo.physics.suction.detection import CavityDetector
-from palpo.physics.suction.flood import OUTSIDE, RING, renumber
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.patch import place_points
-from palpo.physics.suction.tracking import (
+from palpo.physics.gas.flood import OUTSIDE, RING, renumber
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.patch import place_points
+from palpo.physics.gas.tracking import (
     ABSENT,
     BORN_OPEN,
     BORN_SEALED,
@@ -17,6 +15,8 @@ from palpo.physics.suction.tracking import (
     TRACKS_SIZE,
     CavityTracker,
 )
+from palpo.physics.mesh.generate import box_surface
+from tests.verification.cavity_detector import CavityDetector
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)
 OPEN, SEAL = 2e-3, 2e-4

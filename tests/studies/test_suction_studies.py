@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 from palpo.benchmarks.suction import MESHES, suction
+from palpo.physics.gas.roughness import RoughSurface
 from palpo.physics.mesh.cups import CUPS
-from palpo.physics.suction.roughness import RoughSurface
 from palpo.studies import suction_active, suction_mass, suction_measured
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study

@@ -3,10 +3,10 @@
 import numpy as np
 
 from palpo.physics.collision.nearest import fit, triangle_tree
+from palpo.physics.gas.connectivity import connectivity
+from palpo.physics.gas.pairing import add_wall, clear_walls, make_pairing, pair_walls
+from palpo.physics.gas.patch import Patch, add_loop, add_triangle, add_vertex, make_patch
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.suction.connectivity import connectivity
-from palpo.physics.suction.pairing import add_wall, clear_walls, make_pairing, pair_walls
-from palpo.physics.suction.patch import Patch, add_loop, add_triangle, add_vertex, make_patch
 
 
 def bowl(profile, n_around, centre=(0.0, 0.0)):

@@ -6,17 +6,17 @@ import pytest
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.collision.nearest import target
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.border_growth import border_growth
+from palpo.physics.gas.gaps import make_gaps, measure
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.volume import volume_gradient
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
-from palpo.physics.suction.border_growth import border_growth
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.detection import CavityDetector
-from palpo.physics.suction.gaps import make_gaps, measure
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.suction.volume import volume_gradient
 from palpo.physics.systems.suction.step import Suction
+from tests.verification.cavity_detector import CavityDetector
 from tests.verification.suction_shapes import Pairer, ground
 
 LIMITS = thresholds(contact=1e-4, sealing=5e-4, alarm=4e-3)

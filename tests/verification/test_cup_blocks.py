@@ -5,13 +5,13 @@ import pytest
 
 from palpo.app.systems.suction.build import build
 from palpo.config.load import load_scene
-from palpo.physics.suction.cup_blocks import (
+from palpo.physics.contact.solvers.joined_blocks import (
     Springs,
     make_blocks,
-    offset_cups,
+    offset_joined,
     pack,
     places_of,
-    sweep_cups,
+    sweep_joined,
     whole,
 )
 from palpo.physics.systems.suction.loop import SLOWEST_HZ
@@ -73,7 +73,7 @@ def test_blocks_and_what_stands_between_them_are_the_whole(sprung):
 def test_displacements_of_blocks_are_those_of_the_whole(sprung):
     w, dense, b, x, blocks = problem(sprung)
     u = np.empty_like(b)
-    offset_cups(w, b, x, u, blocks)
+    offset_joined(w, b, x, u, blocks)
     np.testing.assert_allclose(u, dense @ x + b, rtol=0, atol=1e-12 * np.abs(u).max())
 
 
@@ -105,8 +105,8 @@ def test_a_sweep_over_blocks_visits_what_a_sweep_over_the_whole_visits(sprung, s
         slip *= min(1.0, mu[0] * normal / max(np.hypot(*slip), 1e-300))
         expected[i : i + 3] = normal, *slip
     u, before = np.empty_like(b), np.empty(n)
-    offset_cups(w, b, x, u, blocks)
-    sweep_cups(w, mu, x, u, step, before, packed(w, blocks) if single else blocks)
+    offset_joined(w, b, x, u, blocks)
+    sweep_joined(w, mu, x, u, step, before, packed(w, blocks) if single else blocks)
     # single precision has 6e-8 an entry, and a sweep goes through some ten contacts
     rounding = 1e-5 if single else 1e-10
     np.testing.assert_allclose(x, expected, rtol=0, atol=rounding * np.abs(expected).max())

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from palpo.physics.contact.problem import Stop
+from palpo.physics.gas.flow import slot_conductance
+from palpo.physics.gas.law import OutsideAir, held_amount, leak, pressure_root
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.flow import slot_conductance
-from palpo.physics.suction.gas import OutsideAir, held_amount, leak, pressure_root
 from tests.contact.pressure_problem import PressureProblem, PressureResult, solve
 
 ATMOSPHERE = 101325.0

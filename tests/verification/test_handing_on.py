@@ -7,7 +7,7 @@ from palpo.physics.systems.multirate.krylov import Krylov
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.studies.runs import SceneDrive, scene_path
 from tests.verification.small_scenes import small_scene
-from tests.verification.test_shut_air import FREE_BLOCK
+from tests.verification.test_member_cavities import FREE_BLOCK
 
 APART = FREE_BLOCK.replace("[0, 0.0004, 0]", "[0, 0.0304, 0]").replace("[0, 0.03, 0]", "[0, 0.09, 0]")
 """Two soft bodies that touch nothing."""

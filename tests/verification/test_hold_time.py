@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from palpo.physics.suction.flow import sheet_conductance
-from palpo.physics.suction.roughness import RoughSurface, SealTable, seal_of
+from palpo.physics.gas.flow import sheet_conductance
+from palpo.physics.gas.roughness import RoughSurface, SealTable, seal_of
 from palpo.studies.reference.hold_time import HeldCup, hold_time, rim_pressure
 
 ATMOSPHERE, RT = 101325.0, 2437.0

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from palpo.physics.gas.flow import VISCOSITY
+from palpo.physics.gas.law import leak
+from palpo.physics.gas.network import OUTSIDE, Network, NodePump, Pipe, PumpedCups, pipe_conductance
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.flow import VISCOSITY
-from palpo.physics.suction.gas import leak
-from palpo.physics.suction.network import OUTSIDE, Network, NodePump, Pipe, PumpedCups, pipe_conductance
 
 ATMOSPHERE, RT = 101325.0, 2437.0
 

@@ -9,7 +9,7 @@ from numba.core.dispatcher import Dispatcher
 
 from palpo.app.systems.multirate.rehearsal import rehearse_air
 from tests.verification.small_scenes import small_scene
-from tests.verification.test_shut_air import FREE_BLOCK
+from tests.verification.test_member_cavities import FREE_BLOCK
 
 rehearse_air()
 scene, met = small_scene(FREE_BLOCK), []

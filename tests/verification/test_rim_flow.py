@@ -5,18 +5,18 @@ import pytest
 
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.flood import OUTSIDE, RING
+from palpo.physics.gas.flow import slot_conductance
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir, leak
+from palpo.physics.gas.pressure import advance, begin, finish, make_gas, make_workspace
+from palpo.physics.gas.rim_flow import contact_pressures, rim_conductances, sheets_of
+from palpo.physics.gas.roughness import RoughSurface, contact_gap, seal_of
+from palpo.physics.gas.wall_regions import walls_of_regions
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.flood import OUTSIDE, RING
-from palpo.physics.suction.flow import slot_conductance
-from palpo.physics.suction.gas import OutsideAir, leak
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.pressure import advance, begin, finish, make_gas, make_workspace
-from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
-from palpo.physics.suction.roughness import RoughSurface, contact_gap, seal_of
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.suction.wall_regions import walls_of_regions
 from palpo.physics.systems.suction.step import Suction
 
 AIR = OutsideAir(largest=np.inf)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.flow import (
+from palpo.physics.gas.flow import (
     SLIP,
     VISCOSITY,
     mean_free_path,
@@ -16,8 +15,9 @@ from palpo.physics.suction.flow import (
     sheet_conductance,
     slot_conductance,
 )
-from palpo.physics.suction.gas import leak
-from palpo.physics.suction.roughness import GAMMA, PERCOLATION, RoughSurface, contact_gap, seal_of
+from palpo.physics.gas.law import leak
+from palpo.physics.gas.roughness import GAMMA, PERCOLATION, RoughSurface, contact_gap, seal_of
+from palpo.physics.numerics.errors import InputError
 
 ATMOSPHERE, RT = 101325.0, 8.314462618 * 293.15
 SANDED = RoughSurface(10e-6, 500e-6)

@@ -3,8 +3,8 @@
 import numpy as np
 
 from palpo.physics.contact.residual import natural_map_norm
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.pressure import advance, begin, finish, make_gas, make_workspace
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.pressure import advance, begin, finish, make_gas, make_workspace
 
 AIR = OutsideAir(largest=102e3)
 ATMOSPHERE = AIR.atmosphere

@@ -16,12 +16,12 @@ from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.suction_frame import VALUES
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide
 from palpo.physics.systems.suction.condensed import HeldProblem, couple, fill_frame, grouped, yielding
 from palpo.physics.systems.suction.loop import HandledCup, SuctionLoop

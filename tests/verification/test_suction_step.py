@@ -13,6 +13,10 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.port import SOLVE_DIVERGED
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.gaps import choose_points, make_gaps, measure
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.pressure import SOLVED
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, CupMesh, cup
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.partners import slab
@@ -20,10 +24,6 @@ from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.gaps import choose_points, make_gaps, measure
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.pressure import SOLVED
 from palpo.physics.suction.sides import FixedSide, RigidSide, SoftSide
 from palpo.physics.systems.suction.step import Suction
 

@@ -5,19 +5,19 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.mesh.cups import CUPS, GRIDS, cup
-from palpo.physics.suction.cavity import area_of_wall, make_cavities, place_cavity
-from palpo.physics.suction.detection import CavityDetector
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.pairing import ESCAPED, NONE, SEALED
-from palpo.physics.suction.patch import place_points
-from palpo.physics.suction.volume import (
+from palpo.physics.gas.cavity import area_of_wall, make_cavities, place_cavity
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.pairing import ESCAPED, NONE, SEALED
+from palpo.physics.gas.patch import place_points
+from palpo.physics.gas.volume import (
     kept_volume,
     residual_gradient,
     residual_volume,
     signed_volume,
     volume_gradient,
 )
+from palpo.physics.mesh.cups import CUPS, GRIDS, cup
+from tests.verification.cavity_detector import CavityDetector
 from tests.verification.suction_shapes import (
     Pairer,
     block_with_tunnel,

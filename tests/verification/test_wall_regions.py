@@ -8,16 +8,16 @@ from palpo.app.systems.suction.picture import SuctionVisual
 from palpo.config.load import load_scene
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.cavity import RIBBON, WALL_B
+from palpo.physics.gas.flow import VISCOSITY
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.roughness import RoughSurface, seal_of
+from palpo.physics.gas.wall_regions import WallPart, permeance_of, walls_of_regions
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
-from palpo.physics.suction.cavity import RIBBON, WALL_B
 from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.flow import VISCOSITY
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.suction.wall_regions import WallPart, permeance_of, walls_of_regions
 from palpo.physics.systems.suction.step import Suction
 
 AIR = OutsideAir(largest=np.inf)

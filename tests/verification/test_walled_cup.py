@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO
-from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.walled_cup import AIRTIGHT, ATMOSPHERE, BONDED, Lost, WalledCup
 
 SMALL = CUPS["small"]

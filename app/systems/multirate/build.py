@@ -23,13 +23,13 @@ from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_
 from palpo.physics.compliance.hold import Hold, make_hold
 from palpo.physics.engine.grip import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
 from palpo.physics.reduction.soft_reduction import MOST
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
 from palpo.physics.systems.multirate.member import Member
+from palpo.physics.systems.multirate.member_cavities import MemberCavities
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, ToolPoints
-from palpo.physics.systems.multirate.shut_air import ShutAir
 
 MODES = 384
 """Most modes of all bodies of a slow loop: what a tick and the memory can bear."""
@@ -248,13 +248,13 @@ def build_scene(spec: SceneSpec) -> Scene:
     )
 
 
-def _air(spec: SceneSpec, names: list[str], members: list[Member]) -> ShutAir | None:
+def _air(spec: SceneSpec, names: list[str], members: list[Member]) -> MemberCavities | None:
     told = spec.air
     if told is None:
         return None
     walls = [m for name in (told.cup, told.partner) for m in members if names[m.number] == name]
     cup, partner = walls
-    return ShutAir(
+    return MemberCavities(
         cup, partner, thresholds(spec.contact.distance, told.sealing, told.alarm), told.roughness,
         OutsideAir(told.max_pressure, told.atmosphere, told.temperature), told.most,
         buttons_mask([told.valve_button] if told.valve_button else []),

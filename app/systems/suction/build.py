@@ -35,6 +35,10 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.suction_frame import VALUES
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.roughness import RoughSurface, SealTable, seal_of
+from palpo.physics.gas.wall_regions import WallPart, Walls, permeance_of, walls_of_regions
 from palpo.physics.mesh.cups import CUPS, POISSON_RATIO, require_opening
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.octopus_arm import octopus_arm
@@ -45,11 +49,7 @@ from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.folds import Folds, find_folds, fold_vertices
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import RoughSurface, SealTable, seal_of
 from palpo.physics.suction.sides import ContactSide, FixedSide, RigidSide, SoftSide
-from palpo.physics.suction.wall_regions import WallPart, Walls, permeance_of, walls_of_regions
 from palpo.physics.systems.suction.drives import (
     Cables,
     Course,

@@ -16,12 +16,12 @@ from palpo.config.schema.suction import FigureDrive, FreeDrive, SuctionScene
 from palpo.physics.contact.laws import OPEN, SLIP, STICK
 from palpo.physics.exchange.buffer import acquire, reader_slot
 from palpo.physics.exchange.snapshot import PRESSURE, Drawable, SceneState
+from palpo.physics.gas.cavity import RIBBON_AGAIN, WALL_A
+from palpo.physics.gas.pockets import walls_of
+from palpo.physics.gas.tracking import LIVING
+from palpo.physics.gas.wall_regions import kinds_of_triangles
 from palpo.physics.mesh.toy import toy
 from palpo.physics.numerics.math3 import quat_to_matrix
-from palpo.physics.suction.cavity import RIBBON_AGAIN, WALL_A
-from palpo.physics.suction.pockets import walls_of
-from palpo.physics.suction.tracking import LIVING
-from palpo.physics.suction.wall_regions import kinds_of_triangles
 from palpo.physics.systems.suction.servo import SuctionServo
 
 SMALLEST = 1.0

@@ -3,7 +3,7 @@
 from palpo.config.schema.gas import Gas, PumpedGas
 from palpo.config.schema.pump import CupLine, LineSpec
 from palpo.config.schema.suction import SuctionScene
-from palpo.physics.suction.network import NodePump, PumpedCups, pipe_conductance
+from palpo.physics.gas.network import NodePump, PumpedCups, pipe_conductance
 from palpo.physics.systems.suction.drives import Switches
 
 

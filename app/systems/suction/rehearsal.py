@@ -6,6 +6,9 @@ from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh import partners
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.drawn_cups import DrawnShape, bellows_points
@@ -14,9 +17,6 @@ from palpo.physics.mesh.hex_cups import drawn_grid, hex_cup
 from palpo.physics.suction.contact_search import Ground
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.folds import find_folds
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
-from palpo.physics.suction.roughness import RoughSurface, seal_of
 from palpo.physics.suction.sides import FixedSide, RigidSide
 from palpo.physics.systems.suction.step import Suction
 

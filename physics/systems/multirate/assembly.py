@@ -322,8 +322,11 @@ def _cavity_detector(
     from palpo.physics.systems.multirate.cavity_frames import cavity_detector, make_frame_cavities, make_valve
 
     assert scene.air is not None
-    body = int(of_body[scene.air.sides[0].member.number])
-    one, two = (slice(side.member.first, side.member.first + side.body.nodes) for side in scene.air.sides)
+    body = int(of_body[scene.air.members[0].number])
+    one, two = (
+        slice(member.first, member.first + wall.body.nodes)
+        for member, wall in zip(scene.air.members, scene.air.walls, strict=True)
+    )
     state = make_frame_cavities(
         modal.frame, modal.control, cavities, body, placed[body].first, (one, two),
         scene.air.limits.sealing - scene.air.limits.contact,

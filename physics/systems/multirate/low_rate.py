@@ -40,9 +40,9 @@ from palpo.physics.systems.multirate.frame_pairs import (
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.logged_forces import gather_forces
 from palpo.physics.systems.multirate.member import Member
+from palpo.physics.systems.multirate.member_cavities import points_of
 from palpo.physics.systems.multirate.point_motion import fastest, tool_points
 from palpo.physics.systems.multirate.scene import Loop, Scene
-from palpo.physics.systems.multirate.shut_air import points_of
 
 MOST_LOOKS = 1000
 """Times that a loop looks for a state of the servo with models of the others' bodies that are kept."""
@@ -111,7 +111,7 @@ class LowRate(SlowLoop):
         )  # fmt: skip
         """Cavities of the tool state that was read last, their amounts [mol] and volumes [m3]."""
         if scene.air is not None:
-            walls = [side.member for side in scene.air.sides]
+            walls = scene.air.members
             self.attached = np.union1d(self.attached, points_of(walls)).astype(self.attached.dtype)
 
     def close(self) -> None:
@@ -184,7 +184,7 @@ class LowRate(SlowLoop):
         """The shut-in air at the full bodies' present state, with what the servo has made of it."""
         if self.scene.air is not None:
             with self.timed("cavities"):
-                self.scene.air.hear(*self._heard)
+                self.scene.air.enclosure.commit(*self._heard)
                 self.scene.air.find()
 
     def place_points(self, tool: ChainState) -> None:

@@ -14,8 +14,8 @@ from palpo.physics.compliance.hold import Hold
 from palpo.physics.contract.stages import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.systems.multirate.member_cavities import MemberCavities
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
-from palpo.physics.systems.multirate.shut_air import ShutAir
 
 
 class Attachments(NamedTuple):
@@ -169,7 +169,7 @@ class Scene:
     """Of each member: servo steps in a period of its own low loop; without any, all have `numbers.ratio`."""
     surfaces: SlidingSurfaces = field(default_factory=make_surfaces)
     """How surfaces feel to what slides on them."""
-    air: ShutAir | None = None
+    air: MemberCavities | None = None
     """Finds the cavities between two of the members."""
     falling: list[str] = field(default_factory=list)
     """Names of the bodies that nothing holds up."""

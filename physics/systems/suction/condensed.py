@@ -48,7 +48,7 @@ class HeldProblem:
     active: NDArray[np.bool_]  # (k,)
     pressure: Floats  # (k,) [Pa]
     amount: Floats  # (k,) [mol]
-    seeping: Floats  # (k + 1, k + 1) [m3/Pa] of palpo.physics.suction.pressure.Gas
+    seeping: Floats  # (k + 1, k + 1) [m3/Pa] of palpo.physics.gas.pressure.Gas
     itself: NDArray[np.bool_] | None = None  # (n,) contacts of a body with itself: in groups apart
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
-from palpo.physics.suction.network import PumpedCups
+from palpo.physics.gas.network import PumpedCups
 
 Course = Callable[[float], float]
 """A quantity over time [s]."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.compliance.full import Motion
 from palpo.physics.contact.lower_triangle import clear_lower, fill_upper
+from palpo.physics.contact.solvers.joined_blocks import JoinedBlocks, pack, places_of, whole
 from palpo.physics.contract.memory import make_memory
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
@@ -30,7 +31,6 @@ from palpo.physics.suction.contacts import (
     recall_all,
     remember_all,
 )
-from palpo.physics.suction.cup_blocks import CupBlocks, pack, places_of, whole
 from palpo.physics.suction.found_cavities import Field
 from palpo.physics.suction.sides import ContactSide, SoftSide
 
@@ -68,7 +68,7 @@ class StepRows:
         self.count = 0
         self.solved, self.b_all = self._every[:0], np.zeros(0)
         self.w, self.b = np.zeros((0, 0)), np.zeros(0)
-        self.blocks: CupBlocks | None = None
+        self.blocks: JoinedBlocks | None = None
 
     def set(
         self,

@@ -33,17 +33,16 @@ from palpo.physics.engine.pressing import press, press_firmly
 from palpo.physics.engine.solve import make_solver, open_step
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import SOLVE_DIVERGED
+from palpo.physics.gas.labels import Thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.network import Lines, PumpedCups
+from palpo.physics.gas.pressure import make_gas
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.border_springs import springs_under_suction
 from palpo.physics.suction.cavity_rows import seeped, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
-from palpo.physics.suction.cup_spec import CupSpec
-from palpo.physics.suction.enclosure import enclosure_of
+from palpo.physics.suction.cup_spec import CupSpec, enclosure_of
 from palpo.physics.suction.found_cavities import FoundCavities, found_cavities
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import Thresholds
-from palpo.physics.suction.network import Lines, PumpedCups
-from palpo.physics.suction.pressure import make_gas
 from palpo.physics.suction.sides import ContactSide, SoftSide
 from palpo.physics.systems.suction.renewals import early
 from palpo.physics.systems.suction.rows import StepRows
@@ -348,7 +347,8 @@ class Suction:
         first = 0
         for enclosure in self.enclosures:
             last = first + len(enclosure.active)
-            enclosure.commit(self.amount[first:last], self.volume[first:last])
+            own = slice(first, last)
+            enclosure.commit(self.identity[own], self.amount[own], self.volume[own])
             first = last
 
     def _forget_cavities(self) -> None:

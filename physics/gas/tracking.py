@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.handle import Handle
+from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.flood import OUTSIDE, RING, Flood
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.records import counters
-from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.flood import OUTSIDE, RING, Flood
 
 ABSENT, LIVING, FLAT = 0, 1, 2
 """States of a cavity."""

@@ -11,14 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-import palpo.physics.suction.cavity as cavity
-from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.numerics.records import counters
-from palpo.physics.suction.cavity import CavitySurfaces, forget, make_cavities, place_cavity
-from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.imprint import Imprint, imprint, make_imprint
-from palpo.physics.suction.patch import Patch, clear, make_patch, place_points
-from palpo.physics.suction.projection import (
+import palpo.physics.gas.cavity as cavity
+from palpo.physics.gas.cavity import CavitySurfaces, forget, make_cavities, place_cavity
+from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.imprint import Imprint, imprint, make_imprint
+from palpo.physics.gas.patch import Patch, clear, make_patch, place_points
+from palpo.physics.gas.projection import (
     CLOSED,
     ProjectedLoops,
     WalkScratch,
@@ -26,8 +24,8 @@ from palpo.physics.suction.projection import (
     project_border,
     walk_scratch,
 )
-from palpo.physics.suction.volume import signed_volume
-from palpo.physics.suction.winding import (
+from palpo.physics.gas.volume import signed_volume
+from palpo.physics.gas.winding import (
     AT_RIM,
     BOUNDED,
     ESCAPED,
@@ -39,6 +37,8 @@ from palpo.physics.suction.winding import (
     make_winding,
     release,
 )
+from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.records import counters
 
 SEALED, NO_ROOM = BOUNDED, 3
 """Outcomes of a wall besides ESCAPED and AT_RIM: part of a cavity; lost to a capacity."""

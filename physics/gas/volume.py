@@ -11,8 +11,8 @@ the border's vertices, half to each body. Walls alone would leave the pair a for
 of the ribbon.
 """
 
+from palpo.physics.gas.cavity import END, RIBBON, WALL_A, WALL_B
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.suction.cavity import END, RIBBON, WALL_A, WALL_B
 
 
 @inlined

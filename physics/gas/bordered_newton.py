@@ -1,6 +1,6 @@
 """Contacts and friction of walls that shut in air, by Newton's method, the air eliminated as a border.
 
-Sweeps (palpo.physics.suction.pressure) are slow where contacts lie side by side on a thin rim: of the cup of
+Sweeps (palpo.physics.gas.pressure) are slow where contacts lie side by side on a thin rim: of the cup of
 `mixed-cup`, pulled at, some 400 are needed. With the gas law of each cavity linearised at its present
 pressure, in piston coordinates as there,
 
@@ -26,8 +26,8 @@ from palpo.physics.contact.solvers.semi_smooth_newton import (
     make_semi_smooth,
 )
 from palpo.physics.exchange.atomics import view_square
+from palpo.physics.gas.pressure import passing
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.suction.pressure import passing
 
 
 class Bordered(NamedTuple):
@@ -54,7 +54,7 @@ def make_bordered(n_contacts: int, n_cavities: int) -> Bordered:
 def solve_bordered(w, mu, x, u, gas, tolerance, bound, steps, a):
     """x[:3 n] becomes the best contact force of up to `steps` steps; returns the code of `advance_freely`.
 
-    Between `begin` and `finish` of palpo.physics.suction.pressure: u = W x + b, and the pressures solve their
+    Between `begin` and `finish` of palpo.physics.gas.pressure: u = W x + b, and the pressures solve their
     laws. bound: |r| that is too much [N].
     """
     rows = 3 * mu.shape[0]

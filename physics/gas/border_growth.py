@@ -10,8 +10,8 @@ with dgap_c by how much the two surfaces part there. The wall's area A grows by 
 
 import numpy as np
 
+from palpo.physics.gas.labels import SEALED
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.suction.labels import SEALED
 
 LEVEL = 0.1
 """Least fall of the gap along an edge, over the sealing distance: a level rim does not open without end."""

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.labels import SEALED
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.records import counters
-from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.labels import SEALED
 
 OUTSIDE, RING = -1, -2
 """Entries of `Flood.cavity` besides the numbers of cavities."""

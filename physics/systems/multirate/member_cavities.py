@@ -1,7 +1,7 @@
 """The air between a cup and another soft body of a multi-rate scene, as the low loop finds it.
 
 At the state that a frame is made about: the cavities between both surfaces and their volumes' gradients
-(palpo.physics.suction.enclosure), which become fields of the two bodies, and their air. What the servo has
+(palpo.physics.gas.enclosure), which become fields of the two bodies, and their air. What the servo has
 made of that air is read with its state, a low period earlier; the frame tells only what has happened to a
 cavity since, so that no air is lost or made by the delay.
 """
@@ -12,45 +12,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.soft import SoftBody
-from palpo.physics.collision.nearest import fit, target
 from palpo.physics.exchange.constraint_frame import CAVITIES, ConstraintFrame
-from palpo.physics.suction.enclosure import Enclosure
-from palpo.physics.suction.gaps import choose_points, measure
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import Thresholds
+from palpo.physics.gas.enclosure import Enclosure
+from palpo.physics.gas.labels import Thresholds
+from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.wall import SoftWall
 from palpo.physics.systems.multirate.member import Member
 
-Floats = NDArray[np.float64]
 
-
-class MemberSide:
-    """The surface of a member, as palpo.physics.suction.enclosure wants it; in world axes."""
-
-    def __init__(self, member: Member) -> None:
-        assert isinstance(member.body, SoftBody)
-        self.member, self.body = member, member.body
-        whole = self.body.mesh.surface(self.body.name)
-        self.surface = whole.compact()
-        self.nodes = whole.used_vertices
-        self.local = np.ascontiguousarray(self.body.x[self.nodes])
-        self.odometer = 0.0
-        self.target = target(self.surface)
-
-    def place_surface(self) -> None:
-        """Bring `local` and the target up to date with the body."""
-        before = self.local
-        self.local = np.ascontiguousarray(self.body.x[self.nodes])
-        self.odometer += float(np.sqrt(((self.local - before) ** 2).sum(axis=1).max()))
-        fit(self.target.boxes, self.local)
-
-
-class ShutAir:
+class MemberCavities:
     """Up to `most` cavities at once between two members, whose first 2 * most fields are theirs.
 
-    limits, roughness [m]: see palpo.physics.suction.enclosure.Enclosure. button: mask of the hand's button
+    limits, roughness [m]: see palpo.physics.gas.enclosure.Enclosure. button: mask of the hand's button
     that opens all cavities while it is down; valve (k, 2): the scene's ticks from and up to which they are
-    open. Read after `find`: identity, number
-    of the field, amount [mol] and share (k,), see ConstraintFrame.
+    open. Read after `find`: identity, number of the field, amount [mol] and share (k,), see ConstraintFrame.
     """
 
     def __init__(
@@ -58,34 +33,27 @@ class ShutAir:
         air: OutsideAir, most: int, button: int = 0, valve: ArrayLike = (),
     ) -> None:  # fmt: skip
         self.button, self.valve = button, valve
-        self.sides = MemberSide(cup), MemberSide(partner)
+        self.members = cup, partner
+        self.walls = _wall_of(cup), _wall_of(partner)
         self.limits, self.air, self.most = limits, air, most
-        self.enclosure = Enclosure(*self.sides, limits, roughness, max(2, most))
+        self.enclosure = Enclosure(*self.walls, limits, roughness, max(2, most))
         self.identity, self.field = np.zeros(0, np.int64), np.zeros(0, np.int64)
         self.amount, self.share = np.zeros(0), np.zeros(0)
         self.lost = 0
         """Cavities that found no room so far."""
         self._started = False
 
-    def hear(self, identity: NDArray[np.int64], amount: Floats, volume: Floats) -> None:
-        """What the servo's cavities hold: n [mol] and V [m3], each (k,)."""
-        tracks = self.enclosure.tracks
-        for i in self.enclosure.active.tolist():
-            for k in np.flatnonzero(identity == tracks.identity[i]).tolist():
-                tracks.air[i], tracks.volume[i] = amount[k], max(float(volume[k]), 0.0)
-
     def find(self) -> None:
         """The cavities at the bodies' present state; the members' fields are those of them."""
-        enclosure, (cup, partner) = self.enclosure, self.sides
+        enclosure, (cup, partner) = self.enclosure, self.walls
         held = {int(enclosure.tracks.identity[i]): float(enclosure.tracks.air[i]) for i in enclosure.active}
-        for side in self.sides:
-            side.place_surface()
-        gaps, x = enclosure.gaps, cup.local
-        near = choose_points(x, self.limits.alarm, partner.odometer, gaps)
-        measure(partner.target, partner.local, x, gaps.asked[:near], partner.odometer, gaps)
-        enclosure.find(x, self.air)
+        for wall in self.walls:
+            wall.place_surface()
+        partner.fit_target()
+        enclosure.look(cup.local)
+        enclosure.find(cup.local, self.air)
         if not self._started:
-            enclosure.require_start(x)
+            enclosure.require_start(cup.local)
             self._started = True
         tracks, active = enclosure.tracks, enclosure.active
         self.lost += max(0, len(active) - self.most)
@@ -97,11 +65,11 @@ class ShutAir:
         self.share = np.where(had > 0.0, self.amount / np.where(had > 0.0, had, 1.0), 1.0)
         # ticks of the last frame are made again on the next one: what pushed a wall then still has it to push
         gone = np.setdiff1d(np.arange(2 * self.most), np.concatenate([before, self.field]))
-        for side, gradient in zip(self.sides, (enclosure.gradient, enclosure.partner_gradient), strict=True):
-            side.body.wall[gone] = 0.0
-            side.body.volume[:] = 0.0
+        for wall, gradient in zip(self.walls, (enclosure.gradient, enclosure.partner_gradient), strict=True):
+            wall.body.wall[gone] = 0.0
+            wall.body.volume[:] = 0.0
             for k, i in zip(self.field, active, strict=True):
-                side.body.wall[k, side.nodes] = gradient[i]
+                wall.body.wall[k, wall.nodes] = gradient[i]
         cup.body.volume[self.field] = enclosure.volume[active]
 
     def _fields(self, identity: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -116,8 +84,13 @@ class ShutAir:
         frame.head["n_cavities"][f] = n
         frame.cavity_identity[f, :n], frame.cavity_amount[f, :n] = self.identity[:n], self.amount[:n]
         frame.cavity_share[f, :n] = self.share[:n]
-        for side, member in enumerate((self.sides[0].member, self.sides[1].member)):
-            frame.cavity_points[f, :n, side] = member.first + self.sides[side].body.nodes + self.field[:n]
+        for side, (member, wall) in enumerate(zip(self.members, self.walls, strict=True)):
+            frame.cavity_points[f, :n, side] = member.first + wall.body.nodes + self.field[:n]
+
+
+def _wall_of(member: Member) -> SoftWall:
+    assert isinstance(member.body, SoftBody)
+    return SoftWall(member.body)
 
 
 def points_of(members: Sequence[Member]) -> NDArray[np.int32]:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.gas.ear_clipping import clip_ears
+from palpo.physics.gas.patch import add_loop, add_point, add_triangle, add_vertex, clear
+from palpo.physics.gas.winding import NONE
 from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.numerics.records import counters
-from palpo.physics.suction.ear_clipping import clip_ears
-from palpo.physics.suction.patch import add_loop, add_point, add_triangle, add_vertex, clear
-from palpo.physics.suction.winding import NONE
 
 CORNERS = 3
 """In a triangle, points 0, 1, 2 are its corners and the others those of the paths, as they come."""

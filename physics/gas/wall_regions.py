@@ -6,7 +6,7 @@ passes by Darcy's law for an ideal gas at one temperature
     dn/dt = A K / (2 eta L) (p_1^2 - p_2^2) / (R T)
 
 into a cavity, viscous flow alone, as in pores much wider than air's mean free path of 66 nm. So each place
-has a seal (palpo.physics.suction.roughness) and a permeance K / (2 eta L) [m/(Pa s)].
+has a seal (palpo.physics.gas.roughness) and a permeance K / (2 eta L) [m/(Pa s)].
 """
 
 from collections.abc import Sequence
@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.gas.cavity import RIBBON, WALL_B
+from palpo.physics.gas.flood import OUTSIDE
+from palpo.physics.gas.flow import VISCOSITY
+from palpo.physics.gas.rim_flow import double_area
+from palpo.physics.gas.roughness import SealTable
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.suction.cavity import RIBBON, WALL_B
-from palpo.physics.suction.flood import OUTSIDE
-from palpo.physics.suction.flow import VISCOSITY
-from palpo.physics.suction.rim_flow import double_area
-from palpo.physics.suction.roughness import SealTable
 
 
 def permeance_of(permeability: float, thickness: float) -> float:

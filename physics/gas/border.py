@@ -14,10 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.labels import SEALED
-from palpo.physics.suction.patch import (
+from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.labels import SEALED
+from palpo.physics.gas.patch import (
     Patch,
     add_loop,
     add_point,
@@ -26,6 +25,7 @@ from palpo.physics.suction.patch import (
     clear,
     make_patch,
 )
+from palpo.physics.numerics.kernels import inlined, kernel
 
 MARGIN = 1e-9
 """Least part of an edge between the border and a vertex, so that no triangle is a point."""

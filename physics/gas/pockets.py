@@ -15,14 +15,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.gas.border import BorderWork, cut_patch, make_border_work, whole_patch
+from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.flood import OUTSIDE, RING
+from palpo.physics.gas.gaps import Gaps, make_gaps, measure
+from palpo.physics.gas.labels import FAR
+from palpo.physics.gas.patch import Patch, border_length, place_points, wall_area
+from palpo.physics.gas.volume import residual_gradient, residual_volume
 from palpo.physics.numerics.kernels import kernel
-from palpo.physics.suction.border import BorderWork, cut_patch, make_border_work, whole_patch
-from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.flood import OUTSIDE, RING
-from palpo.physics.suction.gaps import Gaps, make_gaps, measure
-from palpo.physics.suction.labels import FAR
-from palpo.physics.suction.patch import Patch, border_length, place_points, wall_area
-from palpo.physics.suction.volume import residual_gradient, residual_volume
 
 BEYOND = 1.0
 """Gap [m] that stands for a rim in the cut: the pockets' border falls on their own vertices."""

@@ -4,9 +4,9 @@ Between two surfaces u apart, narrow against their extent, an ideal gas flows by
 
     div(k grad p^2) = 0,    dn/dt = (k / 2) grad p^2 . m / (R T) per metre of a line with normal m
 
-with the sheet conductance k(u) of palpo.physics.suction.flow. The gap is what stays of the distance beyond
+with the sheet conductance k(u) of palpo.physics.gas.flow. The gap is what stays of the distance beyond
 the one that contact keeps, and in addition what roughness leaves open under the pressure of contact there
-(palpo.physics.suction.roughness): a rim that lifts lets air pass with the cube of its gap, and one that
+(palpo.physics.gas.roughness): a rim that lifts lets air pass with the cube of its gap, and one that
 presses hard lets none.
 
 On the surface's triangles p^2 is linear, so that vertices a and b exchange (k_ab / 2) cot / 2 for each of
@@ -23,10 +23,10 @@ replaced by conductances between its neighbours
 
 import numpy as np
 
+from palpo.physics.gas.flood import OUTSIDE
+from palpo.physics.gas.flow import sheet_conductance
+from palpo.physics.gas.roughness import SealTable, contact_gap
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.suction.flood import OUTSIDE
-from palpo.physics.suction.flow import sheet_conductance
-from palpo.physics.suction.roughness import SealTable, contact_gap
 
 
 @kernel

@@ -9,19 +9,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.numerics.kernels import kernel
-from palpo.physics.suction.border import BorderWork, cut_patch
-from palpo.physics.suction.border_growth import border_growth
-from palpo.physics.suction.cavity import CavitySurfaces, area_of_wall
-from palpo.physics.suction.connectivity import Connectivity
-from palpo.physics.suction.flood import OUTSIDE, Flood, find_cavities, renumber
-from palpo.physics.suction.gaps import Gaps, measure
-from palpo.physics.suction.labels import Thresholds, distances_wanted, label_vertices
-from palpo.physics.suction.pairing import Pairing, add_wall, clear_walls, pair_walls
-from palpo.physics.suction.patch import Patch
-from palpo.physics.suction.pockets import Pockets, add_pockets, find_pockets
-from palpo.physics.suction.rim_flow import contact_pressures, rim_conductances, sheets_of
-from palpo.physics.suction.tracking import (
+from palpo.physics.gas.border import BorderWork, cut_patch
+from palpo.physics.gas.border_growth import border_growth
+from palpo.physics.gas.cavity import CavitySurfaces, area_of_wall
+from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.flood import OUTSIDE, Flood, find_cavities, renumber
+from palpo.physics.gas.gaps import Gaps, measure
+from palpo.physics.gas.labels import Thresholds, distances_wanted, label_vertices
+from palpo.physics.gas.pairing import Pairing, add_wall, clear_walls, pair_walls
+from palpo.physics.gas.patch import Patch
+from palpo.physics.gas.pockets import Pockets, add_pockets, find_pockets
+from palpo.physics.gas.rim_flow import contact_pressures, rim_conductances, sheets_of
+from palpo.physics.gas.tracking import (
     ABSENT,
     BORN_SEALED,
     FLAT,
@@ -30,9 +29,10 @@ from palpo.physics.suction.tracking import (
     follow_cavities,
     share_air,
 )
-from palpo.physics.suction.volume import kept_volume, volume_gradient
-from palpo.physics.suction.wall_regions import find_kinds, find_seeping, through_wall
-from palpo.physics.suction.winding import NONE
+from palpo.physics.gas.volume import kept_volume, volume_gradient
+from palpo.physics.gas.wall_regions import find_kinds, find_seeping, through_wall
+from palpo.physics.gas.winding import NONE
+from palpo.physics.numerics.kernels import kernel
 
 
 class EnclosedCavities(NamedTuple):

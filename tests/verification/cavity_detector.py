@@ -1,15 +1,14 @@
-"""The cavities' walls on one surface, from its vertices' distances: labels, flood, patches (000, 3.2)."""
+"""The first steps of palpo.physics.gas.enclosed by themselves: labels, flood, patches (000, 3.2)."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.gas.border import cut_patch, make_border_work, whole_patch
+from palpo.physics.gas.connectivity import connectivity
+from palpo.physics.gas.flood import find_cavities, make_flood, require_outside
+from palpo.physics.gas.labels import Thresholds, distances_wanted, label_vertices
+from palpo.physics.gas.patch import Patch
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.numerics.errors import InputError
-from palpo.physics.suction.border import cut_patch, make_border_work, whole_patch
-from palpo.physics.suction.connectivity import connectivity
-from palpo.physics.suction.flood import find_cavities, make_flood, require_outside
-from palpo.physics.suction.labels import Thresholds, distances_wanted, label_vertices
-from palpo.physics.suction.patch import Patch
 
 
 class CavityDetector:
@@ -29,8 +28,6 @@ class CavityDetector:
         exact: bool = True,
     ) -> None:
         n = len(surface.vertices)
-        if seed is not None and not 0 <= seed < n:
-            raise InputError(f"The seed is vertex {seed}, but the vertices run from 0 to {n - 1}.")
         self.connectivity = connectivity(surface)
         self.limits = limits
         self.flood = make_flood(n, capacity)

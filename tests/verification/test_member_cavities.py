@@ -8,12 +8,12 @@ from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FREE
 from palpo.physics.engine.cavities import make_cavities
 from palpo.physics.exchange.buffer import make_control, reader_slot, writer_slot
 from palpo.physics.exchange.constraint_frame import Capacity, make_frame
-from palpo.physics.suction.gas import OutsideAir
-from palpo.physics.suction.labels import thresholds
+from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.law import OutsideAir
 from palpo.physics.systems.multirate.cavity_frames import make_frame_cavities, take_cavities
 from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
 from palpo.physics.systems.multirate.lock_step import LockStep
-from palpo.physics.systems.multirate.shut_air import ShutAir
+from palpo.physics.systems.multirate.member_cavities import MemberCavities
 from tests.contact.test_delassus import dense_body
 from tests.engine.test_modal_kind import Loop
 from tests.verification.small_scenes import small_scene
@@ -108,7 +108,7 @@ def test_wall_yields_as_that_of_the_full_body(text, kind, member):
     assert batch.d[0, 0] == pytest.approx(loop.h * wall @ free, rel=1e-4, abs=1e-15)
 
 
-def two_boxes() -> tuple[LockStep, ShutAir]:
+def two_boxes() -> tuple[LockStep, MemberCavities]:
     """The scene at rest, cavities found."""
     lock = LockStep(small_scene(CLAMPED))
     air = lock.scene.air
@@ -121,7 +121,7 @@ def test_walls_close_the_cavity():
     """Both gradients are of one closed surface: no net force, no net moment, the same volume elsewhere."""
     lock, air = two_boxes()
     lock.close()
-    k, members = int(air.field[0]), [side.member for side in air.sides]
+    k, members = int(air.field[0]), list(air.members)
     walls = [m.body.wall[k] for m in members]
     size = sum(np.abs(w).sum() for w in walls)
     assert np.abs(sum(w.sum(axis=0) for w in walls)).max() <= 1e-12 * size
@@ -138,9 +138,9 @@ def test_air_that_the_servo_let_out_stays_out():
     """What the servo has made of the air is what the next frame hands on, as a share of one."""
     lock, air = two_boxes()
     lock.close()
-    amount, volume = air.amount.copy(), np.array([air.sides[0].body.volume[air.field[0]]])
+    amount, volume = air.amount.copy(), np.array([air.walls[0].body.volume[air.field[0]]])
     assert amount[0] == pytest.approx(OutsideAir(102e3).amount(101325.0, volume[0]), rel=1e-9)
-    air.hear(air.identity, 0.5 * amount, volume)
+    air.enclosure.commit(air.identity, 0.5 * amount, volume)
     air.find()
     assert air.amount[0] == 0.5 * amount[0] and air.share[0] == 1.0
     frame = lock.high.link.frame
@@ -212,12 +212,12 @@ def test_no_cavity_without_a_seal(limits):
     assert air.limits == thresholds(*limits)
     air.find()
     assert len(air.field) == 1
-    air.sides[0].member.body.x += [0.0, 5e-3, 0.0]
+    air.members[0].body.x += [0.0, 5e-3, 0.0]
     air.find()
     assert len(air.field) == 0
-    assert air.sides[0].body.wall.any(), "forces of the last frame's ticks still find the wall"
+    assert air.walls[0].body.wall.any(), "forces of the last frame's ticks still find the wall"
     air.find()
-    assert not air.sides[0].body.wall.any()
+    assert not air.walls[0].body.wall.any()
 
 
 def evacuated(more: str = "") -> LockStep:

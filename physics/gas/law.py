@@ -99,7 +99,7 @@ def gas_law_error(p, volume, nrt, largest):
 def leak(n, volume, conductance, atmosphere, rt, h):
     """Amount [mol] after a time h [s] of leaking through a conductance G [m3/(Pa s)], at constant volume.
 
-    The exact solution of dp/dt = G (P_atm^2 - p^2) / V (palpo.physics.suction.flow), so that no step is too
+    The exact solution of dp/dt = G (P_atm^2 - p^2) / V (palpo.physics.gas.flow), so that no step is too
     long. A cavity without volume keeps its n.
     """
     if volume <= 0.0:

@@ -1,17 +1,17 @@
-"""Several cups on one rigid partner: their contacts know each other only through its motion.
+"""Blocks of contacts that a rigid body joins, as cups on one partner: they know each other by its motion.
 
-    W = blockdiag(W_cup) + F M F^T between the blocks,    F = [Y, w_1, ..., w_m],    Y = h J_p M_p^-1/2
+    W = blockdiag(W_block) + F M F^T between the blocks,    F = [Y, w_1, ..., w_m],    Y = h J_p M_p^-1/2
 
-with Y (N, 6), M_p what the partner's velocity meets in the step. Without borders that move M is the identity.
-A border's spring (palpo.physics.suction.border_springs) acts on its cup's rows by w_c, what that cup yields
+with Y (N, 6), M_p what the partner's velocity meets in the step. Without springs M is the identity. One that
+is eliminated (palpo.physics.suction.border_springs) acts on its block's rows by w_c, what that block yields
 to it, and on all rows by Y p_c, what the partner does: with G the inverse of what the springs give way by,
 
     M = [[1 - p G p^T, -p G], [-G p^T, -G]],    W_q = F [p; 1].
 
-w_c is nothing on the rows of other cups, so a block has six columns and one for each spring of its own. Its
-own part stands in W; between two blocks nothing is formed: a sweep visits cup after cup, each in its own
-block, and hands on what all its forces do to the others, 6 + m numbers. For m cups of n contacts a sweep so
-costs m n^2 in place of m^2 n^2, and gives the same forces to rounding.
+w_c is nothing on the rows of other blocks, so a block has six columns and one for each spring of its own. Its
+own part stands in W; between two blocks nothing is formed: a sweep visits block after block and hands on
+what all its forces do to the others, 6 + m numbers. For m blocks of n contacts a sweep so costs m n^2 in
+place of m^2 n^2, and gives the same forces to rounding.
 """
 
 from itertools import pairwise
@@ -26,13 +26,13 @@ from palpo.physics.contact.solvers.products import dot
 from palpo.physics.numerics.kernels import inlined, kernel
 
 
-class CupBlocks(NamedTuple):
-    """b blocks of contacts, the cups' and the ground's, in the order of their rows; N rows."""
+class JoinedBlocks(NamedTuple):
+    """b blocks of contacts in the order of their rows; N rows."""
 
     span: NDArray[np.int64]
     """(b + 1,) where each block's contacts begin; the last is their number, N / 3."""
     half: NDArray[np.float64]
-    """(N, 6 + s) what is not 0 of F: Y [m^1/2 N^-1/2], and w [m2] of up to s springs of a row's own block."""
+    """(N, 6 + s) what is not 0 of F: Y [m^1/2 N^-1/2], and w of up to s springs of a row's own block."""
     column: NDArray[np.int64]
     """(b, 6 + s) columns of F that these are. Where a block has fewer springs, any, and its `half` is 0."""
     middle: NDArray[np.float64]
@@ -49,7 +49,7 @@ class CupBlocks(NamedTuple):
 
 
 class Springs(NamedTuple):
-    """m springs on borders: their blocks (m,), own (N, m) and partner (6, m), w and p; weight (m, m), G."""
+    """m eliminated springs: their blocks (m,), own (N, m) and partner (6, m), w and p; weight (m, m), G."""
 
     block: NDArray[np.int64]
     own: NDArray[np.float64]
@@ -79,8 +79,8 @@ def make_blocks(
     half: NDArray[np.float64],
     springs: Springs | None = None,
     single: NDArray[np.float32] | None = None,
-) -> CupBlocks:
-    """Of spans, Y (N, 6) and the springs on borders, if there are some.
+) -> JoinedBlocks:
+    """Of spans, Y (N, 6) and the springs, if there are some.
 
     single: what `pack` has made of each block, at `places_of` them.
     """
@@ -101,7 +101,7 @@ def make_blocks(
                 3 * span[c] : 3 * span[c + 1], own
             ]
     n = len(middle)
-    return CupBlocks(
+    return JoinedBlocks(
         span,
         np.ascontiguousarray(half),
         column,
@@ -137,7 +137,7 @@ def _hand_on(given, blocks, c):
 
 
 @kernel
-def sweep_cups(w, mu, x, u, step, before, blocks):
+def sweep_joined(w, mu, x, u, step, before, blocks):
     """One sweep as palpo.physics.contact.solvers.anderson.sweep, over all blocks and the rows after them.
 
     x, u (N + k,): contacts, then cavities, whose rows of W are whole. Returns (|g - x|^2, |g|^2).
@@ -176,7 +176,7 @@ def sweep_cups(w, mu, x, u, step, before, blocks):
 
 
 @kernel
-def offset_cups(w, b, x, u, blocks):
+def offset_joined(w, b, x, u, blocks):
     """u = W x + b."""
     span, half, first, last = blocks.span, blocks.half, 3 * blocks.span[-1], u.shape[0]
     blocks.moved[:] = 0.0
@@ -201,7 +201,7 @@ def offset_cups(w, b, x, u, blocks):
         _catch_up(u, blocks, c)
 
 
-def whole(w: NDArray[np.float64], blocks: CupBlocks) -> NDArray[np.float64]:
+def whole(w: NDArray[np.float64], blocks: JoinedBlocks) -> NDArray[np.float64]:
     """W with what stands between its blocks; what w has there is of no account."""
     out = w.copy()
     spans = list(pairwise((3 * blocks.span).tolist()))

@@ -9,7 +9,7 @@ and H_p = dV/dx, so that W is symmetric. The contacts obey Signorini's and Coulo
 
     p V = (n + dn) R T,    0 <= P_max - p  perp  -dn >= 0    (3.8, 3.14; EQUATIONS.md, section 4)
 
-and an active one has its p given. Where air gets by under rims (palpo.physics.suction.rim_flow) it does so
+and an active one has its p given. Where air gets by under rims (palpo.physics.gas.rim_flow) it does so
 implicitly, at the pressures of the step's end, s = h G [m3/Pa] with G those of its start:
 
     p_i V_i + sum_j s_ij (p_i^2 - p_j^2) = n_i R T
@@ -52,10 +52,10 @@ from palpo.physics.contact.solvers.anderson import (
     weigh,
 )
 from palpo.physics.contact.solvers.block import add_row, set_offset
+from palpo.physics.contact.solvers.joined_blocks import offset_joined, sweep_joined
+from palpo.physics.gas.law import OutsideAir, gas_law_error, held_amount, pressure_root
 from palpo.physics.numerics.arrays import copy
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.suction.cup_blocks import offset_cups, sweep_cups
-from palpo.physics.suction.gas import OutsideAir, gas_law_error, held_amount, pressure_root
 
 SOLVED = 1e-10
 """Relative error of the gas law p V = n R T at which a pressure solves it."""
@@ -113,7 +113,7 @@ def _offset(w, b, x, u, last, blocks):
     if blocks is None:
         set_offset(w, b, x, u, 0, last)
     else:
-        offset_cups(w, b, x, u[:last], blocks)
+        offset_joined(w, b, x, u[:last], blocks)
 
 
 @kernel
@@ -122,7 +122,7 @@ def begin(w, b, mu, x, u, gas, accelerated, a, blocks=None):
 
     w (3 n + k, 3 n + k), b, x and u (3 n + k,), contiguous; mu (n,). x[:3 n] is the force to start from, in
     the cones. The cavities' rows of w and b are divided by gas.area until `finish`: a power of two, so that
-    it gives them back to the bit. blocks: CupBlocks where W is made of them, here
+    it gives them back to the bit. blocks: JoinedBlocks where W is made of them, here
     and in `advance` and `finish`.
     """
     n, k = mu.shape[0], gas.area.shape[0]
@@ -165,7 +165,7 @@ def advance(w, b, mu, x, u, gas, tolerance, bound, sweeps, a, blocks=None):
         if blocks is None:
             move, size = sweep(w, mu, x, ahead, 0, a.step, a.before)
         else:
-            move, size = sweep_cups(w, mu, x, ahead, a.step, a.before, blocks)
+            move, size = sweep_joined(w, mu, x, ahead, a.step, a.before, blocks)
         pushed, pushing = _balance(w, x, u, first, gas, a.before)
         move += pushed
         size += pushing
