@@ -36,6 +36,8 @@ class Cavities(NamedTuple):
     weights: NDArray[np.float64]  # (3,) of `slots`
     axes: NDArray[np.float64]  # (3, 3) of a block: its first row alone is one
     none: NDArray[np.float64]  # (3,) no arm
+    known: NDArray[np.int64]  # (c,) scratch: identities of the list before, and
+    kept: NDArray[np.float64]  # (c, 2) their n and p
 
 
 def make_cavities(capacity: int, air: tuple[float, float, float] = (1.0, 1.0, 1.0)) -> Cavities:
@@ -45,8 +47,35 @@ def make_cavities(capacity: int, air: tuple[float, float, float] = (1.0, 1.0, 1.
         np.zeros(1, np.int64), np.zeros(c, np.int64), np.full((c, 2), -1, np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros(c, np.bool_), np.full(c, air[0]), np.zeros(c), np.zeros(c),
         np.zeros((c + 1) ** 2), np.array(air), np.array([1.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0]),
-        np.zeros(3),
+        np.zeros(3), np.zeros(c, np.int64), np.zeros((c, 2)),
     )  # fmt: skip
+
+
+@kernel
+def take_cavities(frame, f, cavities, body, first):
+    """The list becomes that of slot f of a CavityFrame, whose fields count from `first` on that body.
+
+    Who is known keeps the air that it has, but for its share, and its pressure.
+    """
+    before = cavities.count[0]
+    for k in range(before):
+        cavities.known[k] = cavities.identity[k]
+        cavities.kept[k, 0], cavities.kept[k, 1] = cavities.amount[k], cavities.pressure[k]
+    n = min(frame.count[f], cavities.amount.shape[0])
+    cavities.count[0] = n
+    for k in range(n):
+        cavities.identity[k], cavities.active[k] = frame.identity[f, k], frame.active[f, k]
+        cavities.amount[k], cavities.pressure[k] = frame.amount[f, k], frame.pressure[f, k]
+        for side in range(2):
+            field = frame.fields[f, k, side]
+            cavities.body[k, side] = body if field >= 0 else -1
+            cavities.slots[k, side, 0] = field - first
+        for j in range(before):
+            if cavities.known[j] == cavities.identity[k]:
+                cavities.amount[k] = frame.share[f, k] * cavities.kept[j, 0]
+                cavities.pressure[k] = cavities.kept[j, 1]
+    for i in range((n + 1) ** 2):
+        cavities.seeping[i] = frame.seeping[f, i]
 
 
 @kernel

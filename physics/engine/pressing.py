@@ -17,61 +17,45 @@ FEW = 3
 """Sweeps before Newton's method: where little has changed they do."""
 
 TURNS, STEPS = 2, 6
-"""How often it is turned to, and its steps each time: the second finds the pressures where the first has
+"""How often a tick turns to it, and its steps each time: the second finds the pressures where the first has
 brought them, at their bounds or off them."""
 
 
 @kernel
-def press(w, b, mu, x, u, gas, start, s, accelerated=True, blocks=None):
+def press(w, b, mu, x, u, gas, start, s, turns, accelerated, blocks):
     """Contacts and cavities within what a step is lent, as palpo.physics.gas.pressure has them.
 
     w (3 n + k, 3 n + k), b, x and u (3 n + k,), mu (n,); x[:3 n] is the force to start from, in the cones.
-    start (2, k): scratch. accelerated: extrapolate from the last sweeps. blocks: JoinedBlocks where W is made
-    of them. s.told says how it went.
+    start (2, k): scratch. turns: how often Newton's method is turned to where the first sweeps do not end it;
+    s.bordered has the room. accelerated: extrapolate from the last sweeps. blocks: JoinedBlocks where W is
+    made of them, without turns. s.told says how it went.
     """
     a, told, settings = s.acceleration, s.told[0], s.settings[0]
     for j in range(gas.pressure.shape[0]):
         start[0, j], start[1, j] = gas.pressure[j], gas.amount[j]
-    before, code = told.sweeps, CONTINUE
-    chunk = CHUNK if settings.seconds > 0.0 else settings.sweeps
+    before, left, code = told.sweeps, turns, CONTINUE
     bound = begin(w, b, mu, x, u, gas, accelerated, a, blocks)
+    few = FEW if turns > 0 else CHUNK
     while code == CONTINUE:
+        chunk = few if left > 0 or settings.seconds > 0.0 else settings.sweeps
         sweeps = lent(s, before + a.state[0].sweeps, chunk)
         if sweeps == 0:
             break
         code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a, blocks)
-    _end(w, b, mu, x, u, gas, start, code, s, blocks)
-
-
-@kernel
-def press_firmly(w, b, mu, x, u, gas, start, s):
-    """The same with Newton's method where the first sweeps do not end it; s.bordered has the room."""
-    a, told, settings = s.acceleration, s.told[0], s.settings[0]
-    for j in range(gas.pressure.shape[0]):
-        start[0, j], start[1, j] = gas.pressure[j], gas.amount[j]
-    before, turns = told.sweeps, 0
-    bound = begin(w, b, mu, x, u, gas, True, a)
-    code = CONTINUE
-    while code == CONTINUE:
-        chunk = FEW if turns < TURNS or settings.seconds > 0.0 else settings.sweeps
-        sweeps = lent(s, before + a.state[0].sweeps, chunk)
-        if sweeps == 0:
-            break
-        code = advance(w, b, mu, x, u, gas, told.tolerance, bound, sweeps, a)
-        if code != CONTINUE or turns == TURNS:
+        if code != CONTINUE or left == 0:
             continue
-        turns += 1
+        left -= 1
         copy(a.best[: x.shape[0]], x)
         resume(w, b, mu, x, u, gas, told.tolerance, bound, a)
         solve_bordered(w, mu, x, u, gas, told.tolerance, bound, STEPS, s.bordered)
         resume(w, b, mu, x, u, gas, told.tolerance, bound, a)
         if lent(s, before + a.state[0].sweeps, settings.sweeps) > 0:
-            code = advance(w, b, mu, x, u, gas, told.tolerance, bound, 1, a)
-    _end(w, b, mu, x, u, gas, start, code, s)
+            code = advance(w, b, mu, x, u, gas, told.tolerance, bound, 1, a, blocks)
+    _end(w, b, mu, x, u, gas, start, code, s, blocks)
 
 
 @kernel
-def _end(w, b, mu, x, u, gas, start, code, s, blocks=None):
+def _end(w, b, mu, x, u, gas, start, code, s, blocks):
     """The best is given, and told."""
     a, told = s.acceleration, s.told[0]
     finish(w, b, mu, x, u, gas, a, blocks)

@@ -1,7 +1,7 @@
 """The engine's solver of steps that have cavities (palpo.physics.engine.pressing)."""
 
 from palpo.physics.contract.stages import DONE
-from palpo.physics.engine.pressing import press_firmly
+from palpo.physics.engine.pressing import TURNS, press
 from palpo.physics.engine.solve import solver
 from palpo.physics.exchange.atomics import view_square
 from palpo.physics.gas.pressure import Gas
@@ -21,7 +21,7 @@ def solve_pressures(p, s):
         gas.active[:k], gas.pressure[:k], gas.amount[:k], gas.volume[:k], gas.area[:k],
         view_square(gas.seeping, k + 1), gas.air[0], gas.air[1], gas.air[2],
     )  # fmt: skip
-    press_firmly(w, b, p.mu[: rows // 3], x, u, air, gas.start, s)
+    press(w, b, p.mu[: rows // 3], x, u, air, gas.start, s, TURNS, True, None)
     for i in range(rows):
         p.r[first + i], p.u[first + i] = x[i], u[i]
     for j in range(k):

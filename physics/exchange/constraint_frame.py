@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.cavity_frame import CavityFrame, make_cavity_frame
 from palpo.physics.exchange.gains import GAINS
 
 HELD, EXTRAPOLATED, REDUCED, EXACT = 0, 1, 2, 3
@@ -33,7 +34,7 @@ SETTINGS = np.dtype([("tolerance", np.float64), ("sweeps", np.int64), ("hold", G
 
 HEAD = np.dtype(
     [(name, np.int64) for name in ("id", "motion", "geometry", "base_tick", "n_slots", "n_near", "n_pairs",
-                                   "n_modes", "n_contacts", "n_fields", "n_cavities")]
+                                   "n_modes", "n_contacts", "n_fields")]
 )  # fmt: skip
 """Which frame it is; HELD to EXACT; FRESH or FROZEN; the first tick that it has not in it; and how many there
 are of each."""
@@ -75,10 +76,7 @@ class ConstraintFrame(NamedTuple):
     field_slot: NDArray[np.int32]  # (3, FIELDS) slots of the fields, whose V and X have a first row only
     field_pull: NDArray[np.float64]  # (3, FIELDS, 6) force and moment about the centre of a unit pressure
     # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
-    cavity_identity: NDArray[np.int64]  # (3, CAVITIES) the same cavity's in each frame
-    cavity_points: NDArray[np.int32]  # (3, CAVITIES, 2) global numbers of its two fields
-    cavity_amount: NDArray[np.float64]  # (3, CAVITIES) n [mol] of one that the servo does not know yet
-    cavity_share: NDArray[np.float64]  # (3, CAVITIES) what is left of n in one that it does
+    cavities: CavityFrame  # CAVITIES at most, whose fields are global points
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 3, modes) force, z and dz/dt of each mode, see below
@@ -137,10 +135,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         slot_rest=np.zeros((n, s, 3)),
         field_slot=np.zeros((n, FIELDS), np.int32),
         field_pull=np.zeros((n, FIELDS, 6)),
-        cavity_identity=np.zeros((n, CAVITIES), np.int64),
-        cavity_points=np.zeros((n, CAVITIES, 2), np.int32),
-        cavity_amount=np.zeros((n, CAVITIES)),
-        cavity_share=np.ones((n, CAVITIES)),
+        cavities=make_cavity_frame(CAVITIES),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 3, capacity.modes)),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
+from palpo.physics.exchange.cavity_frame import CavityFrame, make_cavity_frame
 
 VALUES = np.dtype(
     [("step", np.float64), ("atmosphere", np.float64), ("largest", np.float64), ("rt", np.float64),
@@ -42,10 +43,7 @@ class SuctionFrame(NamedTuple):
     drift: NDArray[np.float64]  # (3, 6) twist by the coupling's dampers if neither moves
     mu: NDArray[np.float64]  # (3, c)
     start: NDArray[np.float64]  # (3, 3 c) contact forces to start from [N]
-    active: NDArray[np.bool_]  # (3, k) whether a pressure is given
-    pressure: NDArray[np.float64]  # (3, k) [Pa], absolute: given, or to start from
-    amount: NDArray[np.float64]  # (3, k) n [mol] when the step began
-    seeping: NDArray[np.float64]  # (3, (k + 1)^2) h G [m3/Pa] between those in use and outside, packed
+    cavities: CavityFrame  # k of them, as when the step began, each on the cup's field of its number
 
 
 def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
@@ -69,8 +67,5 @@ def make_suction_frame(contacts: int, cavities: int) -> SuctionFrame:
         drift=np.zeros((SLOTS, 6)),
         mu=np.zeros((SLOTS, contacts)),
         start=np.zeros((SLOTS, 3 * contacts)),
-        active=np.zeros((SLOTS, cavities), np.bool_),
-        pressure=np.ones((SLOTS, cavities)),
-        amount=np.zeros((SLOTS, cavities)),
-        seeping=np.zeros((SLOTS, (cavities + 1) ** 2)),
+        cavities=make_cavity_frame(cavities),
     )

@@ -5,12 +5,11 @@ import pytest
 
 from palpo.app.runtime.pacing import rungs_of
 from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FREE
-from palpo.physics.engine.cavities import make_cavities
-from palpo.physics.exchange.buffer import make_control, reader_slot, writer_slot
-from palpo.physics.exchange.constraint_frame import Capacity, make_frame
+from palpo.physics.engine.cavities import make_cavities, take_cavities
+from palpo.physics.exchange.buffer import reader_slot, writer_slot
+from palpo.physics.exchange.cavity_frame import make_cavity_frame
 from palpo.physics.gas.labels import thresholds
 from palpo.physics.gas.law import OutsideAir
-from palpo.physics.systems.multirate.cavity_frames import make_frame_cavities, take_cavities
 from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
 from palpo.physics.systems.multirate.lock_step import LockStep
 from palpo.physics.systems.multirate.member_cavities import MemberCavities
@@ -146,24 +145,26 @@ def test_air_that_the_servo_let_out_stays_out():
     frame = lock.high.link.frame
     f = int(writer_slot(lock.high.link.frame_control))
     air.write(frame, f)
-    assert frame.head["n_cavities"][f] == 1
-    assert frame.cavity_identity[f, 0] == air.identity[0]
+    assert frame.cavities.count[f] == 1 and frame.cavities.identity[f, 0] == air.identity[0]
 
 
-def test_a_cavity_that_the_servo_does_not_know_has_the_air_of_the_frame_at_the_atmosphere():
+def test_a_cavity_that_the_servo_does_not_know_has_the_air_of_the_frame():
     """One that it knows keeps the servo's, but for the share that the frame tells."""
-    capacity = Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1)
-    frame, cavities = make_frame(capacity), make_cavities(4, (1e5, 2e5, 2.5e3))
-    servo = make_frame_cavities(frame, make_control(), cavities, 0, 0, (slice(0, 1), slice(1, 2)))
+    frame, cavities = make_cavity_frame(3), make_cavities(4, (1e5, 2e5, 2.5e3))
     cavities.count[0], cavities.identity[:2] = 2, [7, 8]
     cavities.amount[:2], cavities.pressure[:2] = [3e-6, 5e-6], [0.6e5, 0.7e5]
-    frame.head["n_cavities"][1] = 3
-    frame.cavity_identity[1, :3] = [9, 8, 10]
-    frame.cavity_amount[1, :3], frame.cavity_share[1, :3] = [1e-6, 2e-6, 4e-6], [1.0, 0.5, 1.0]
-    take_cavities(servo, 1)
+    frame.count[1], frame.identity[1], frame.pressure[1] = 3, [9, 8, 10], 1e5
+    frame.amount[1], frame.share[1] = [1e-6, 2e-6, 4e-6], [1.0, 0.5, 1.0]
+    frame.fields[1], frame.active[1] = [[20, 25], [21, -1], [22, 27]], [False, True, False]
+    frame.seeping[1] = np.arange(16.0)
+    take_cavities(frame, 1, cavities, 5, 20)
     assert cavities.count[0] == 3 and cavities.identity[:3].tolist() == [9, 8, 10]
     assert cavities.amount[:3].tolist() == [1e-6, 0.5 * 5e-6, 4e-6]
     assert cavities.pressure[:3].tolist() == [1e5, 0.7e5, 1e5]
+    assert cavities.body[:3].tolist() == [[5, 5], [5, -1], [5, 5]]
+    assert cavities.slots[[0, 1, 2, 0, 2], [0, 0, 0, 1, 1], 0].tolist() == [0, 1, 2, 5, 7]
+    assert cavities.active[:3].tolist() == [False, True, False]
+    assert cavities.seeping[:16].tolist() == list(range(16))
 
 
 def test_a_new_cavity_takes_no_field_of_another():
@@ -186,7 +187,7 @@ def test_servo_keeps_the_law_of_gases_and_the_loop_its_bodies_together(kind):
     nrt = cavities.amount[0] * cavities.air[2]
     assert cavities.pressure[0] * cavities.volume[0] == pytest.approx(nrt, rel=1e-8)
     f = int(reader_slot(lock.high.link.frame_control))
-    assert lock.high.link.frame.cavity_identity[f, 0] == cavities.identity[0]
+    assert lock.high.link.frame.cavities.identity[f, 0] == cavities.identity[0]
 
 
 def efforts(text: str) -> set:

@@ -16,14 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.contract.contacts import FIND, KEEP, detector
 from palpo.physics.contract.stages import DONE
-from palpo.physics.engine.cavities import Cavities, make_cavities
+from palpo.physics.engine.cavities import Cavities, make_cavities, take_cavities
 from palpo.physics.exchange.buffer import make_control, reader_slot
-from palpo.physics.exchange.constraint_frame import (
-    CAVITIES,
-    Capacity,
-    ConstraintFrame,
-    make_frame,
-)
+from palpo.physics.exchange.constraint_frame import Capacity, ConstraintFrame, make_frame
 from palpo.physics.numerics.kernels import inlined, kernel
 
 
@@ -55,8 +50,6 @@ class FrameCavities(NamedTuple):
     sealed: NDArray[np.int64]  # (1,) contacts that did when the frame had come, -1 until they are counted
     torn: NDArray[np.bool_]  # (1,) whether too few of them did after the last step
     seen: NDArray[np.int64]  # (1,) id of the frame that the list is of
-    known: NDArray[np.int64]  # (CAVITIES,) identities of the list before
-    air: NDArray[np.float64]  # (CAVITIES, 2) amount and pressure there
 
 
 def make_frame_cavities(
@@ -69,29 +62,7 @@ def make_frame_cavities(
         frame, control, cavities, valve or make_valve(), np.zeros(1, np.int64),
         np.array([body, first], np.int64), span, np.array([gap]), np.full(1, -1, np.int64),
         np.zeros(1, np.bool_), np.zeros(1, np.int64),
-        np.zeros(CAVITIES, np.int64), np.zeros((CAVITIES, 2)),
     )  # fmt: skip
-
-
-@kernel
-def take_cavities(s, f):
-    """The list becomes that of slot f of the frames."""
-    frame, cavities, before = s.frame, s.cavities, s.cavities.count[0]
-    for k in range(before):
-        s.known[k] = cavities.identity[k]
-        s.air[k, 0], s.air[k, 1] = cavities.amount[k], cavities.pressure[k]
-    n = min(frame.head[f].n_cavities, cavities.amount.shape[0])
-    cavities.count[0] = n
-    for k in range(n):
-        cavities.identity[k] = frame.cavity_identity[f, k]
-        cavities.amount[k], cavities.pressure[k] = frame.cavity_amount[f, k], cavities.air[0]
-        for side in range(2):
-            cavities.body[k, side] = s.body[0]
-            cavities.slots[k, side, 0] = frame.cavity_points[f, k, side] - s.body[1]
-        for j in range(before):
-            if s.known[j] == cavities.identity[k]:
-                cavities.amount[k] = frame.cavity_share[f, k] * s.air[j, 0]
-                cavities.pressure[k] = s.air[j, 1]
 
 
 @inlined
@@ -147,7 +118,7 @@ def cavity_detector(stage, s, contacts, h):
         f = reader_slot(s.control)
         if s.frame.head[f].id != s.seen[0]:
             s.seen[0] = s.frame.head[f].id
-            take_cavities(s, f)
+            take_cavities(s.frame.cavities, f, s.cavities, s.body[0], s.body[1])
             s.sealed[0], s.torn[0] = -1, False
         open_or_shut(s)
     elif stage == KEEP:

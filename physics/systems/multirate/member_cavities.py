@@ -25,7 +25,7 @@ class MemberCavities:
 
     limits, roughness [m]: see palpo.physics.gas.enclosure.Enclosure. button: mask of the hand's button
     that opens all cavities while it is down; valve (k, 2): the scene's ticks from and up to which they are
-    open. Read after `find`: identity, number of the field, amount [mol] and share (k,), see ConstraintFrame.
+    open. Read after `find`: identity, number of the field, amount [mol] and share (k,), see CavityFrame.
     """
 
     def __init__(
@@ -80,12 +80,11 @@ class MemberCavities:
 
     def write(self, frame: ConstraintFrame, f: int) -> None:
         """The list of cavities of slot f."""
-        n = min(len(self.identity), CAVITIES)
-        frame.head["n_cavities"][f] = n
-        frame.cavity_identity[f, :n], frame.cavity_amount[f, :n] = self.identity[:n], self.amount[:n]
-        frame.cavity_share[f, :n] = self.share[:n]
+        n, out = min(len(self.identity), CAVITIES), frame.cavities
+        out.count[f], out.identity[f, :n], out.pressure[f, :n] = n, self.identity[:n], self.air.atmosphere
+        out.amount[f, :n], out.share[f, :n] = self.amount[:n], self.share[:n]
         for side, (member, wall) in enumerate(zip(self.members, self.walls, strict=True)):
-            frame.cavity_points[f, :n, side] = member.first + wall.body.nodes + self.field[:n]
+            out.fields[f, :n, side] = member.first + wall.body.nodes + self.field[:n]
 
 
 def _wall_of(member: Member) -> SoftWall:

@@ -155,6 +155,8 @@ def fill_frame(
     frame.load[slot], frame.load_momentum[slot] = held.load, held.load_momentum
     frame.give[slot], frame.follow[slot], frame.drift[slot] = coupling.give, coupling.follow, coupling.drift
     frame.mu[slot, :n], frame.start[slot, : 3 * n] = held.mu, held.start
-    frame.active[slot, :k], frame.pressure[slot, :k] = held.active, held.pressure
-    frame.amount[slot, :k] = held.amount
-    frame.seeping[slot, : (k + 1) ** 2] = held.seeping.ravel()
+    air = frame.cavities
+    air.count[slot], air.identity[slot, :k], air.fields[slot, :k, 0] = k, np.arange(k), np.arange(k)
+    air.active[slot, :k], air.pressure[slot, :k] = held.active, held.pressure
+    air.amount[slot, :k] = held.amount
+    air.seeping[slot, : (k + 1) ** 2] = held.seeping.ravel()

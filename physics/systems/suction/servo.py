@@ -25,7 +25,7 @@ from palpo.physics.contract.contacts import FIND, append, detector
 from palpo.physics.contract.links import FRAME, TELL, link
 from palpo.physics.contract.stages import DONE, Batch, Hand, make_hand
 from palpo.physics.engine.build import Bound, make_engine
-from palpo.physics.engine.cavities import Cavities, make_cavities
+from palpo.physics.engine.cavities import Cavities, make_cavities, take_cavities
 from palpo.physics.engine.grip import make_grip
 from palpo.physics.engine.pressurising import pressure_unit
 from palpo.physics.engine.servo import TickState, make_ticks
@@ -91,13 +91,15 @@ def frame_rows(s, contacts):
 
     That is what the last tick found, or on a new frame what the slow loop did. n is that of the step's start.
     """
-    cup, frame, air, f = s.cup, s.cup.frame, s.cavities, s.cup.slot[0]
-    air.count[0] = 0
+    cup, frame, f = s.cup, s.cup.frame, s.cup.slot[0]
     if f < 0:
         return
-    n, k = frame.size[f, 0], frame.size[f, 1]
     if s.fresh[0]:
         copy(frame.start[f], cup.x[: frame.start.shape[1]])
+        s.cavities.count[0] = 0  # the slow loop has ended the step of those of before
+        take_cavities(frame.cavities, f, s.cavities, CUP, 0)
+        s.fresh[0] = False
+    n = frame.size[f, 0]
     for c in range(n):
         append(contacts, c, CUP, WORLD)
         contacts.mu[c], contacts.anchored[c], contacts.gap[c] = frame.mu[f, c], True, 0.0
@@ -107,15 +109,8 @@ def frame_rows(s, contacts):
             contacts.weights[c, CUP, i] = contacts.weights[c, WORLD, i] = 1.0 if i == 0 else 0.0
             for j in range(3):
                 contacts.frame[c, i, j] = 1.0 if i == j else 0.0
-    air.count[0] = k
-    for j in range(k):
-        air.identity[j], air.body[j, 0], air.body[j, 1], air.slots[j, 0, 0] = j, CUP, -1, j
-        air.active[j], air.amount[j] = frame.active[f, j], frame.amount[f, j]
-        if s.fresh[0]:
-            air.pressure[j] = frame.pressure[f, j]
-    for i in range((k + 1) ** 2):
-        air.seeping[i] = frame.seeping[f, i]
-    s.fresh[0] = False
+    for j in range(s.cavities.count[0]):
+        s.cavities.amount[j] = frame.cavities.amount[f, j]
 
 
 @kernel

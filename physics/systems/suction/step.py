@@ -29,7 +29,7 @@ from palpo.physics.bodies.held_factor import LARGE
 from palpo.physics.compliance.full import Motion
 from palpo.physics.contact.problem import Stop
 from palpo.physics.contact.solvers.relaxation import project_cones
-from palpo.physics.engine.pressing import press, press_firmly
+from palpo.physics.engine.pressing import TURNS, press
 from palpo.physics.engine.solve import make_solver, open_step
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import SOLVE_DIVERGED
@@ -295,14 +295,14 @@ class Suction:
         settings["sweeps"] = min(SWEPT, most) if firmly else most
         open_step(self._solver)
         told["tolerance"] = settings["tolerance"]
-        press(w, b, mu, x, u, gas, start, self._solver, self._accelerated, rows.blocks)
+        press(w, b, mu, x, u, gas, start, self._solver, 0, self._accelerated, rows.blocks)
         settings["sweeps"] = most
         if firmly and told["flags"][0]:
             # from the best forces so far, and the air of the step's start
             gas.amount[:] = self.supplied()
             spent = int(told["sweeps"][0])
             open_step(self._solver)
-            press_firmly(rows.whole()[0], b, mu, x, u, gas, start, self._solver)
+            press(rows.whole()[0], b, mu, x, u, gas, start, self._solver, TURNS, True, None)
             told["sweeps"] += spent
         if told["flags"][0] & SOLVE_DIVERGED:
             # its pressures mean nothing, and air that it let out would be lost for good
