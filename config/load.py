@@ -1,9 +1,10 @@
 """Scenes from TOML: read, overridden, validated; every refusal is one sentence."""
 
+import copy
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Union
@@ -93,9 +94,15 @@ def _validated(data: dict[str, Any], origin: Origin) -> Any:
 def read_toml(text: str, file: str) -> dict[str, Any]:
     """The tables of a TOML text; raises ConfigError with line and column."""
     try:
-        return tomllib.loads(text)
+        return copy.deepcopy(_parsed(text))
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from None
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> dict[str, Any]:
+    """A text's tables, to be copied: each change of a running scene reads the scene anew."""
+    return tomllib.loads(text)
 
 
 def json_schema() -> dict[str, Any]:

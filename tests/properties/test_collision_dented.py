@@ -101,7 +101,7 @@ def test_every_contact_has_the_sign_and_the_outward_normal_of_the_exact_distance
     """Negative inside and positive outside, and its normal leads out of body 2 and into body 1."""
     seen = {"inside": 0, "outside": 0}
     kinds = set()
-    for seed in range(25):
+    for seed in range(12 if kind in ("stone", "box") else 25):
         topology, x, (first, slab) = meeting(kind, seed)
         contacts = contacts_of(topology, everything(topology), x, REACH)
         if not contacts.count[0]["found"]:
@@ -130,7 +130,7 @@ def test_every_contact_has_the_sign_and_the_outward_normal_of_the_exact_distance
 def test_a_wire_outside_meets_a_dented_surface_at_their_exact_distance():
     """What is no contact is never the nearest: a valley's edges and the bottoms of pits lose nothing."""
     near = 0
-    for seed in range(30):
+    for seed in range(15):
         rng = np.random.default_rng(2000 + seed)
         shape, slab = dented(seed)
         topology, _ = join_shapes([chain(3, THICK), shape])
@@ -147,7 +147,7 @@ def test_a_wire_outside_meets_a_dented_surface_at_their_exact_distance():
         distance = touching(topology, contacts_of(topology, pairs, x, REACH), x)[2]
         assert distance.min() == pytest.approx(least, abs=1e-12), seed
         near += 1
-    assert near > 10
+    assert near > 5
 
 
 def test_the_points_of_a_dented_body_meet_a_plane_at_their_height():

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,16 +27,18 @@ def force(columns: Any, kind: str = "force") -> NDArray[np.float64]:
     return np.stack([columns[f"{kind}_{axis}"] for axis in "xyz"], axis=1)
 
 
-def called_beside_ahead(what: str, system: str, folder: Path) -> dict[str, str]:
+def called_beside_ahead(what: str, system: str, folder: Path, scenes: Sequence[str] = ()) -> dict[str, str]:
     """Kernels that scenes of a system call and `palpo compile` does not, each with what called it first.
+
+    scenes: all that are shipped, where none are given.
 
     As tests/scenes/kernels_called.py finds them, in processes that have called nothing else; what scenes
     compute and keep is kept in `folder`.
     """
     environment = os.environ | {"XDG_CACHE_HOME": str(folder), "NUMBA_CACHE_DIR": str(cache_home())}
 
-    def called(what: str) -> dict[str, str]:
-        command = [sys.executable, "-m", "tests.scenes.kernels_called", what, system]
+    def called(what: str, *scenes: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "tests.scenes.kernels_called", what, system, *scenes]
         done = subprocess.run(
             command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
         )
@@ -43,4 +46,4 @@ def called_beside_ahead(what: str, system: str, folder: Path) -> dict[str, str]:
         return found
 
     ahead = called("ahead")
-    return {name: by for name, by in called(what).items() if name not in ahead}
+    return {name: by for name, by in called(what, *scenes).items() if name not in ahead}
