@@ -23,7 +23,14 @@ from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec
 from palpo.physics.suction.sides import FixedSide
-from palpo.physics.systems.suction.condensed import HeldProblem, couple, fill_frame, grouped, yielding
+from palpo.physics.systems.suction.condensed import (
+    HeldProblem,
+    couple,
+    fewer_cavities,
+    fill_frame,
+    grouped,
+    yielding,
+)
 from palpo.physics.systems.suction.loop import HandledCup, SuctionLoop
 from palpo.physics.systems.suction.servo import make_servo
 from palpo.physics.systems.suction.step import Suction
@@ -201,6 +208,25 @@ def test_groups_of_contacts_carry_the_load_of_all():
     np.testing.assert_allclose(felt[1], felt[0], atol=1e-9)
 
 
+def test_cavities_without_room_keep_their_pressure():
+    """What stays is the whole problem at those pressures, and it is what the handle moves most."""
+    k, n, generator = 3, 12, np.random.default_rng(5)
+    pressure = AIR.atmosphere * np.array([0.8, 0.6, 1.01])
+    held = replace(soft_cup(n=4, k=k)[0], pressure=pressure, seeping=np.arange(16.0).reshape(4, 4))
+    held.rows[n] *= 10.0
+    held.rows[n + 1] *= 0.1
+    part = fewer_cavities(held, 2, AIR.atmosphere)
+    assert fewer_cavities(held, 3, AIR.atmosphere) is held
+    np.testing.assert_array_equal(part.pressure, pressure[[0, 2]])
+    np.testing.assert_array_equal(part.seeping, [[0.0, 2.0, 3.0], [8.0, 10.0, 11.0], [12.0, 14.0, 15.0]])
+    twist, x = generator.normal(size=6), generator.normal(size=n + 2)
+    whole = np.insert(x, n + 1, pressure[1] - AIR.atmosphere)
+    u = held.w @ whole + held.b + held.rows @ twist
+    np.testing.assert_allclose(part.w @ x + part.b + part.rows @ twist, np.delete(u, n + 1), rtol=1e-10)
+    pull = held.stiffness @ twist - held.load - held.rows.T @ whole
+    np.testing.assert_allclose(part.stiffness @ twist - part.load - part.rows.T @ x, pull, rtol=1e-10)
+
+
 def test_groups_keep_W_symmetric_and_positive_semidefinite():
     held = soft_cup(n=20, k=1)[0]
     w = yielding(grouped(held, 6), couple(held.stiffness, GAINS, H, np.zeros(6)))
@@ -226,19 +252,19 @@ def test_a_tick_allocates_nothing_and_leaves_the_frame_as_it_is():
     np.testing.assert_array_equal(state.cup.frame.w, w)
 
 
-def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None):
-    """(servo, its handle, slow loop, lock) of the smallest cup, 0.3 mm above a plate."""
+def held_cup(contacts, gains=GAINS, tolerance=1e-10, leak=0.0, seal=None, places=(0.0,), cavities=2):
+    """(servo, its handle, slow loop, lock) of the smallest cup, 0.3 mm above a plate; others beside."""
     made = cup(CUPS["small"].shape, GRIDS[76])
-    nodes = made.mesh.nodes + np.array([0.0, 0.3e-3, 0.0])
     wall = np.union1d(made.underside, made.rim)
     material = Material(338e3, 0.42, 30e-3 / made.mesh.volume, 0.5, 1e-3)
-    body = HeldBody("cup", made.mesh.with_nodes(nodes), material, made.held, wall)
+    meshes = [made.mesh.with_nodes(made.mesh.nodes + np.array([x, 0.3e-3, 0.0])) for x in places]
+    cups = [CupSpec(HeldBody("cup", mesh, material, made.held, wall), seal=seal) for mesh in meshes]
     suction = Suction(
-        [CupSpec(body, seal=seal)], FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3),
-        replace(AIR, leak=leak), H, stop=Stop(tolerance, 2000), capacity=128,
+        cups, FixedSide(slab(0.1, 4, 0.02)), thresholds(1e-4, 5e-4, 2e-3), replace(AIR, leak=leak), H,
+        stop=Stop(tolerance, 2000), capacity=128 * len(cups),
     )  # fmt: skip
     hand = HandledCup(suction, 0, gains)
-    servo, state = make_servo(hand.handle.position, contacts, 2, DT, turns=False)
+    servo, state = make_servo(hand.handle.position, contacts, cavities, DT, turns=False)
     low = SuctionLoop(state, suction, [], hand, settings(tolerance=tolerance))
     return state, tick_data(servo), low, LockedLoops([low], "none")
 
@@ -271,6 +297,16 @@ def test_the_tick_that_ends_a_step_feels_what_the_slow_loop_computes(seal):
     ends = felt[9::10][: len(own)]
     assert np.abs(own).max() > 2.0
     np.testing.assert_allclose(ends, own, atol=1e-6 * np.abs(own).max())
+
+
+def test_a_cup_beside_takes_no_room_from_the_one_that_is_held():
+    """Both shut in air, and the servo has room for one cavity: it is that of the hand's cup."""
+    state, handle, low, lock = held_cup(contacts=64, places=(-0.025, 0.025), cavities=1)
+    felt, own = press_and_pull(state, handle, low, lock, up=0.0)
+    assert low.suction.cavity_cup.tolist() == [0, 1]
+    assert np.abs(own).max() > 0.3
+    np.testing.assert_allclose(felt[9::10][: len(own)], own, atol=1e-6 * np.abs(own).max())
+    low.close()
 
 
 def test_the_hand_feels_the_cup_stick_and_let_go():

@@ -11,6 +11,9 @@ the unknowns: W becomes W + B (S + C)^-1 B^T, as in HapCo (palpo.physics.systems
 **Groups.** Where there are more contacts than the servo has time for, neighbours share one force: with
 x = P x_g it obeys the laws of the group's mean gap and slip, W_g = P^T W P. Each group's force is spread
 evenly, so that action, reaction and the symmetry of W stay; what is lost is how pressure varies within it.
+
+**Cavities.** Where there are more than the servo has room for, those that the handle moves least keep the
+pressure with which the step began, and are part of b and of the load.
 """
 
 from dataclasses import dataclass, replace
@@ -112,6 +115,34 @@ def grouped(held: HeldProblem, most: int) -> HeldProblem:
         axes=axes,
         start=turned @ whole.ravel(),
         itself=None,
+    )
+
+
+def fewer_cavities(held: HeldProblem, most: int, atmosphere: float) -> HeldProblem:
+    """The problem with at most that many cavities; the others keep their pressure, and let nothing by.
+
+    atmosphere: P_atm [Pa].
+    """
+    k = len(held.active)
+    if k <= most:
+        return held
+    n = len(held.b) - k
+    moved = np.linalg.norm(held.rows[n:, :3], axis=1)
+    order = np.argsort(-moved, kind="stable")
+    kept, rest = np.sort(order[:most]), n + order[most:]
+    rows, around = np.append(np.arange(n), n + kept), np.append(kept, k)
+    push = held.pressure[rest - n] - atmosphere
+    return replace(
+        held,
+        w=held.w[np.ix_(rows, rows)],
+        b=held.b[rows] + held.w[np.ix_(rows, rest)] @ push,
+        momentum=held.momentum[rows],
+        rows=held.rows[rows],
+        load=held.load + held.rows[rest].T @ push,
+        active=held.active[kept],
+        pressure=held.pressure[kept],
+        amount=held.amount[kept],
+        seeping=held.seeping[np.ix_(around, around)],
     )
 
 

@@ -21,7 +21,14 @@ from palpo.physics.exchange.buffer import acquire
 from palpo.physics.exchange.frames import NEVER, PATIENCE_PERIODS
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.numerics.math3 import quat_difference
-from palpo.physics.systems.suction.condensed import Floats, HeldProblem, couple, fill_frame, grouped
+from palpo.physics.systems.suction.condensed import (
+    Floats,
+    HeldProblem,
+    couple,
+    fewer_cavities,
+    fill_frame,
+    grouped,
+)
 from palpo.physics.systems.suction.drives import CupDrive
 from palpo.physics.systems.suction.servo import SuctionServo
 from palpo.physics.systems.suction.step import HISTORY, STAGES, Suction
@@ -166,7 +173,8 @@ class SuctionLoop(SlowLoop):
             self.patience = NEVER, PATIENCE_PERIODS
         self.watch: Callable[[], None] = lambda: None
         """Called at the end of every step, while its contacts and cavities are still there."""
-        self._most = servo.cup.frame.mu.shape[1]
+        frame = servo.cup.frame
+        self._room = frame.mu.shape[1], frame.cavities.amount.shape[1]
 
     def _stretch(self) -> None:
         """Give the step that begins its length, that of the budget's period; a held cup's last one ends with
@@ -207,7 +215,8 @@ class SuctionLoop(SlowLoop):
         completed = perf_counter()
         self._stretch()
         held = hand.prepare()
-        part = grouped(held, self._most)
+        contacts, cavities = self._room
+        part = grouped(fewer_cavities(held, cavities, float(self.settings["atmosphere"][0])), contacts)
         coupling = couple(held.stiffness, hand.gains, self.settings["step"][0], hand.error)
         frame, free = self.servo.cup.frame, self.slot
         fill_frame(frame, free, part, coupling, self.settings, origin)
