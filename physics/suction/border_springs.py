@@ -28,7 +28,7 @@ from scipy.linalg import solve_triangular
 from palpo.physics.contact.lower_triangle import add_lower_products
 from palpo.physics.contact.solvers.joined_blocks import JoinedBlocks, Springs, make_blocks
 from palpo.physics.gas.enclosure import Enclosure
-from palpo.physics.suction.found_cavities import Field
+from palpo.physics.suction.cavity_rows import Field
 from palpo.physics.suction.sides import ContactSide, RigidSide, SoftSide
 
 Array = NDArray[np.float64]

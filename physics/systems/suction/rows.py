@@ -22,6 +22,7 @@ from palpo.physics.contact.solvers.joined_blocks import JoinedBlocks, pack, plac
 from palpo.physics.contract.memory import make_memory
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.suction.border_springs import BorderSprings, joined_blocks
+from palpo.physics.suction.cavity_rows import Field
 from palpo.physics.suction.contact_search import ContactSearch, Each
 from palpo.physics.suction.contacts import (
     add_pressing,
@@ -31,7 +32,6 @@ from palpo.physics.suction.contacts import (
     recall_all,
     remember_all,
 )
-from palpo.physics.suction.found_cavities import Field
 from palpo.physics.suction.sides import ContactSide, SoftSide
 
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])

@@ -39,10 +39,9 @@ from palpo.physics.gas.network import Lines, PumpedCups
 from palpo.physics.gas.pressure import make_gas
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.border_springs import springs_under_suction
-from palpo.physics.suction.cavity_rows import seeped, seeping
+from palpo.physics.suction.cavity_rows import FoundCavities, found_cavities, seeped, seeping
 from palpo.physics.suction.contact_search import ContactSearch, Ground
 from palpo.physics.suction.cup_spec import CupSpec, enclosure_of
-from palpo.physics.suction.found_cavities import FoundCavities, found_cavities
 from palpo.physics.suction.sides import ContactSide, SoftSide
 from palpo.physics.systems.suction.renewals import early
 from palpo.physics.systems.suction.rows import StepRows
