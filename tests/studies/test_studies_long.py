@@ -43,6 +43,16 @@ def test_a_large_body_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_quick_hand_feels_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
+    claims = run_study("speed-accuracy", tmp_path, quick=True, console=QUIET)
+    assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
+    with (tmp_path / "speed.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert all(float(row["speed_m_s"]) > 0.95 * float(row["asked_speed_m_s"]) for row in rows)
+    assert {row["motion"] for row in rows} >= {"tap", "stroke", "shake", "let-go"}
+
+
+@pytest.mark.slow
 def test_bodies_of_several_rates_and_hands_are_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
     claims = run_study("mixed-accuracy", tmp_path, quick=True, console=QUIET)
     assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
