@@ -16,7 +16,7 @@ OF_EACH_MAKE = {
     "multirate": ("wire", "probe", "organ", "two-hands", "mixed-cup", "mixed-snap", "mixed-press"),
     "hapco": ("hapco-soft", "hapco-2008-both", "hapco-liver", "hapco-thousand"),
     "snap": ("snap", "snap-cap"),
-    "suction": ("suction-toy", "suction-arm", "suction-bellows", "suction-gripper", "suction-seal"),
+    "suction": ("suction-toy", "suction-arm", "suction-bellows", "suction-gripper", "suction-cube"),
 }
 """Scenes of which each has bodies, contacts, solvers or air that the others have not."""
 
