@@ -61,7 +61,7 @@ _PLACES = {
         "ActiveGas", "AdmittanceSpec", "AirSpec", "AirtightGas", "Beam", "BellowsCup", "Block", "BodyFile",
         "BodyPoint", "Box", "BuckleConnector", "Bunny", "CableDrive", "CapConnector", "Capsule", "Contact",
         "Cues", "Cup", "CupFile", "CupLine", "CupModel", "Cylinder", "DrawnCup", "Elastic", "Ellipsoid",
-        "ExactDistanceSpec", "FigureDrive", "FilesConnector", "FilledFile", "FrameAttachment", "FreeDrive",
+        "ExactDistanceSpec", "FigureDrive", "FilesConnector", "FrameAttachment", "FreeDrive",
         "Friction", "FrictionPair", "GridDistanceSpec", "HalfCylinder", "HandSpec", "HapticDevice",
         "HexBlock", "HoldSpec", "Integration", "Interface", "LanConnector", "LearnedDistanceSpec", "LineSpec",
         "Liver", "Manifold", "Misalignment", "OctopusArm", "OgdenTerm", "Oscillation", "PassiveGas",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.volume_mesh import tetrahedra
+from palpo.app.build.volume_mesh import solid, tetrahedra
 from palpo.app.runtime.memory import require_stiffness
 from palpo.app.visual.solids import capsule_surface, round_surface
 from palpo.config.schema.body import Beam, Quasistatic, Rigid, Soft, Static
@@ -98,8 +98,7 @@ def cells_of(g: SoftGeometry | SolidGeometry) -> TetMesh | HexMesh:
             assert isinstance(mesh, TetMesh | HexMesh)
             return mesh
         case _:
-            read = io.read_solid_mesh(g.path)
-            return read.with_nodes(read.nodes * g.scale)
+            return solid(g)
 
 
 def _prong(g: ProngPart) -> TetMesh:

@@ -1,5 +1,6 @@
-"""Tetrahedra in a closed STL surface or a STEP solid, and triangles on a STEP solid, by Gmsh.
+"""Tetrahedra in a closed surface, by Palpo or by Gmsh; in a STEP solid, and triangles on it, by Gmsh.
 
+Palpo cuts a lattice along the surface and moves nodes onto its sharp edges: the same mesh on every machine.
 Gmsh (C. Geuzaine, J.-F. Remacle, Gmsh: a 3-D finite element mesh generator with built-in pre- and
 post-processing facilities, International Journal for Numerical Methods in Engineering 79, 2009) is under the
 GPL: no part of Palpo and never loaded by it. It runs as a program of its own, which reads a file and writes
@@ -13,16 +14,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from palpo.app.cli.progress import Progress, Silent
-from palpo.config.schema.geometry import FilledFile
+from palpo.app.runtime.memory import require_stiffness
+from palpo.config.schema.geometry import VolumeFile
 from palpo.config.words import Refusal
 from palpo.physics.bodies.io import content_key
+from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.mesh import io
-from palpo.physics.mesh.tet import TetMesh
+from palpo.physics.mesh.creases import onto_creases
+from palpo.physics.mesh.hex import HexMesh
+from palpo.physics.mesh.stuffing import stuffed
+from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.tet import TetMesh, validate_tets
 from palpo.physics.numerics.cache import cache_folder
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.own import keep, kept
@@ -34,6 +43,8 @@ SHARP = 40.0
 DIMENSIONS = {"1D": 0.0, "2D": 0.1, "3D": 0.4}
 """Share of the work that is done when Gmsh begins with edges, faces, the inside."""
 GMSH = "import sys, gmsh; gmsh.initialize(sys.argv, run=True); gmsh.finalize()"
+MOST_LOST = 0.15
+"""Share of a surface's volume that a lattice may leave out, at its corners."""
 _STEP = re.compile(r"Meshing (\dD)")
 _SHARE = re.compile(r"\[\s*(\d+)%\]")
 
@@ -86,15 +97,60 @@ def meshed(path: str, size: float, dimension: int, progress: Progress, read: Cal
         return read(made)
 
 
-def tetrahedra(told: FilledFile, progress: Progress | None = None) -> TetMesh:
-    """A file's mesh in metres, filled by Gmsh where the file has a boundary alone; raises as `meshed`."""
-    read = partial(io.read_tet_mesh, drop_unreferenced=told.filled)
-    if told.size is None:
-        mesh = read(told.path)
+def solid(told: VolumeFile, progress: Progress | None = None) -> TetMesh | HexMesh:
+    """A file's mesh in metres; a surface's, filled. Raises InputError, and Refusal as `meshed` does."""
+    if not told.filled:
+        mesh: TetMesh | HexMesh = io.read_solid_mesh(told.path)
     else:
+        assert told.size is not None
         size = told.size / told.scale
-        mesh = meshed(told.path, size, 3, Silent() if progress is None else progress, read)
+        if told.filler == "gmsh":
+            read = partial(io.read_tet_mesh, drop_unreferenced=True)
+            mesh = meshed(told.path, size, 3, Silent() if progress is None else progress, read)
+        else:
+            mesh = _filled(told.path, content_key(Path(told.path).read_bytes().hex()), size)
     return mesh.with_nodes(mesh.nodes * told.scale)
+
+
+def tetrahedra(told: VolumeFile, progress: Progress | None = None) -> TetMesh:
+    """As `solid`, of a body that takes tetrahedra only."""
+    mesh = solid(told, progress)
+    if not isinstance(mesh, TetMesh):
+        raise InputError(f"{told.path}: holds hexahedra, where tetrahedra are needed.")
+    return mesh
+
+
+@lru_cache(maxsize=8)
+def _filled(path: str, _content: str, size: float) -> TetMesh:
+    """Tetrahedra in the surface of a file, in its unit."""
+    return fill(io.read_mended_surface(path)[0], size, path)
+
+
+def fill(surface: SurfaceMesh, size: float, source: str) -> TetMesh:
+    """Tetrahedra of edges about `size` in a closed surface, with nodes on its sharp edges and corners.
+
+    Raises InputError for a surface that crosses itself and for walls that the size does not resolve, and
+    Refusal for more elements than the machine holds.
+    """
+    corners = surface.vertices[surface.used_vertices]
+    box = np.array([corners.min(axis=0), corners.max(axis=0)])
+    # a lattice has two nodes and twelve tetrahedra to a cube
+    cubes = float(np.prod(np.ceil(np.ptp(box, axis=0) / size) + 2.0))
+    require_stiffness(f"{source}, size {size:g}", round(2.0 * cubes), round(12.0 * cubes), 4)
+    field = exact_field(surface, source=source)
+    mesh = stuffed(lambda points: -signed_distance(field, points)[0], box, size)
+    lost = 1.0 - mesh.volume / surface.signed_volume if len(mesh.tets) else 1.0
+    if lost > MOST_LOST:
+        raise InputError(
+            f"{source}: tetrahedra of edge {size:g}, in the file's unit, leave out {lost:.0%} of its volume; "
+            'give a smaller size, or mesher = "gmsh" for thin walls.'
+        )
+    mesh = onto_creases(mesh, surface, size)
+    try:
+        validate_tets(mesh.nodes, mesh.tets, source)
+    except InputError as error:
+        raise InputError(f"{error} It was filled with edges of {size:g}; give a smaller size.") from None
+    return mesh
 
 
 def _program() -> list[str]:
@@ -104,8 +160,8 @@ def _program() -> list[str]:
     found = shutil.which("gmsh")
     if found is None:
         raise Refusal(
-            "STL and STEP files are meshed by Gmsh, which is not here: pip install 'palpo[mesh]', or your "
-            "system's package gmsh; or give tetrahedra (.msh, .vtk, .vtu)"
+            "this file is meshed by Gmsh, which is not here: pip install 'palpo[mesh]', or your system's "
+            'package gmsh; or give a closed surface (.stl, .obj, .ply, .glb) and mesher = "palpo"'
         )
     return [found]
 

@@ -62,6 +62,14 @@ def _parser() -> argparse.ArgumentParser:
     materials.add_argument("name", nargs="?", metavar="NAME", help="one of them: its constants and source")
     materials.set_defaults(command=_materials)
 
+    mesh = commands.add_parser("mesh", help="look at a mesh file; fill a surface with tetrahedra")
+    mesh.add_argument("file", metavar="FILE", help="STL, OBJ, PLY, glTF, Gmsh, VTK or VTU")
+    mesh.add_argument("--size", type=float, metavar="M", help="edge of the tetrahedra in a surface [m]")
+    mesh.add_argument("--scale", type=float, default=1.0, metavar="M", help="metres per unit of the file")
+    mesh.add_argument("--out", metavar="FILE", help="write the tetrahedra, in metres: .vtu, .vtk or .msh")
+    mesh.add_argument("--picture", metavar="PNG", help="draw the mesh with its edges")
+    mesh.set_defaults(command=_mesh)
+
     ahead = commands.add_parser(
         "compile", help="compile everything now, so that the first run starts at once"
     )
@@ -108,6 +116,13 @@ def _materials(options: argparse.Namespace) -> int:
     from palpo.app.cli.materials import print_materials
 
     print_materials(options.name)
+    return 0
+
+
+def _mesh(options: argparse.Namespace) -> int:
+    from palpo.app.cli.meshing import look_at
+
+    look_at(options.file, options.size, options.scale, options.out, options.picture)
     return 0
 
 

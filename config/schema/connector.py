@@ -1,6 +1,6 @@
 """Snap connectors in scene files: the generators' dimensions, or meshes of one's own."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
@@ -10,9 +10,9 @@ from palpo.config.schema.geometry import (
     CAD_FILES,
     SURFACE_FILES,
     FileOf,
-    FilledFile,
     PositiveLength,
     SurfaceFile,
+    VolumeFile,
 )
 from palpo.config.schema.units import Angle, Length
 from palpo.config.schema.vectors import Direction
@@ -76,9 +76,10 @@ class BuckleConnector(_Generated):
     ramp: Angle | None = Field(None, gt=0, description="Half angle of the funnel.")
 
 
-class ProngFile(FilledFile):
+class ProngFile(VolumeFile):
     """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra, a closed STL or a STEP file."""
 
+    usual: ClassVar[str] = "gmsh"
     order: Literal[1, 2] = Field(
         1,
         description="Of the tetrahedra: 2 adds a node in the middle of each edge, and they bend; it is some "
@@ -98,7 +99,7 @@ class ProngFile(FilledFile):
 
 
 class PlugFile(SurfaceFile):
-    """The plug: a closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file, or a STEP file."""
+    """The plug: a closed triangle surface, from any file that such a body may be of, or a STEP file."""
 
     path: Annotated[str, FileOf(*SURFACE_FILES, *CAD_FILES)] = Field(
         description="Mesh file; a relative path starts at the scene's folder."

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, GetCoreSchemaHandler, ValidationInfo, field_validator, model_validator
 from pydantic_core import CoreSchema, core_schema
@@ -19,11 +19,12 @@ Cells = Annotated[Count, Field(ge=1, le=200)]
 Resolution = Literal[76, 125, 141, 151, 159, 203, 363, 415, 455, 502, 552, 576, 723, 1200, 2400, 4800]
 
 VOLUME_FILES = (".msh", ".vtk", ".vtu")
-SURFACE_FILES = (".obj", ".stl", ".msh", ".vtk", ".vtu")
+CLOSED_FILES = (".stl", ".obj", ".ply", ".glb", ".gltf")
+SURFACE_FILES = (*CLOSED_FILES, *VOLUME_FILES)
 BODY_FILES = (".h5", ".hdf5")
 CAD_FILES = (".step", ".stp")
-FILLED_FILES = (".stl", *CAD_FILES)
-"""What has a boundary alone, and is filled with tetrahedra by Gmsh."""
+FILLED_FILES = (*CLOSED_FILES, *CAD_FILES)
+"""What has a boundary alone, and is filled with tetrahedra."""
 
 
 class GridGeometry(Spec):
@@ -362,21 +363,19 @@ class _MeshFile(Spec):
 
 
 class VolumeFile(_MeshFile):
-    """Tetrahedra, or hexahedra where a body may be of them, from a Gmsh (1, 2, 4), VTK or VTU file."""
+    """Tetrahedra, or hexahedra where a body may be of them, of a file, or tetrahedra in a closed surface.
 
-    path: Annotated[str, FileOf(*VOLUME_FILES)] = Field(
-        description="Mesh file; a relative path starts at the scene's folder."
-    )
-
-
-class FilledFile(VolumeFile):
-    """Tetrahedra from a Gmsh (1, 2, 4), VTK or VTU file, or in a closed STL or a STEP file."""
+    Gmsh (1, 2, 4), VTK and VTU files bring their own; STL, OBJ, PLY, glTF and STEP files are filled.
+    """
 
     path: Annotated[str, FileOf(*VOLUME_FILES, *FILLED_FILES)] = Field(
         description="Mesh file; a relative path starts at the scene's folder."
     )
-    size: PositiveLength | None = Field(
-        None, description="Edge of the tetrahedra that Gmsh fills an STL or STEP file with."
+    size: PositiveLength | None = Field(None, description="Edge of the tetrahedra that fill a surface.")
+    mesher: Literal["palpo", "gmsh"] | None = Field(
+        None,
+        description="Who fills a surface: Palpo on a lattice, the same on every machine, or Gmsh, which "
+        "suits walls as thin as the size; without it Palpo, but Gmsh for cups, prongs and STEP files.",
     )
 
     @property
@@ -384,19 +383,28 @@ class FilledFile(VolumeFile):
         """Whether the file has a boundary alone."""
         return self.path.lower().endswith(FILLED_FILES)
 
+    @property
+    def filler(self) -> str:
+        """Who fills it."""
+        return self.mesher or ("gmsh" if self.path.lower().endswith(CAD_FILES) else self.usual)
+
+    usual: ClassVar[str] = "palpo"
+    """Who fills a surface where nothing is said."""
+
     @model_validator(mode="after")
-    def _sized(self) -> "FilledFile":
+    def _sized(self) -> "VolumeFile":
         if self.filled and self.size is None:
-            raise refuse(
-                "the key is missing (the edge of the tetrahedra that fill an STL or STEP file)", "size"
-            )
-        if self.size is not None and not self.filled:
-            raise refuse("this file has tetrahedra of its own; leave the size out", "size")
+            raise refuse("the key is missing (the edge of the tetrahedra that fill the surface)", "size")
+        for key in ("size", "mesher"):
+            if getattr(self, key) is not None and not self.filled:
+                raise refuse(f"this file has tetrahedra of its own; leave the {key} out", key)
+        if self.mesher == "palpo" and self.path.lower().endswith(CAD_FILES):
+            raise refuse("STEP files are filled by gmsh", "mesher")
         return self
 
 
 class SurfaceFile(_MeshFile):
-    """A closed triangle surface from an OBJ, STL, Gmsh, VTK or VTU file."""
+    """A closed triangle surface from an STL, OBJ, PLY, glTF, Gmsh, VTK or VTU file."""
 
     path: Annotated[str, FileOf(*SURFACE_FILES)] = Field(
         description="Mesh file; a relative path starts at the scene's folder."
@@ -419,7 +427,7 @@ class BodyFile(Spec):
 
 
 class SolidFile(VolumeFile):
-    """Tetrahedra or hexahedra from a Gmsh (1, 2, 4), VTK or VTU file."""
+    """Tetrahedra or hexahedra from a Gmsh (1, 2, 4), VTK or VTU file, or a closed surface that is filled."""
 
 
 SolidGeometry = Annotated[

@@ -27,9 +27,9 @@ from palpo.config.schema.geometry import (
     BellowsCup,
     CupModel,
     DrawnCup,
-    FilledFile,
     Placement,
     RevolvedCup,
+    VolumeFile,
 )
 from palpo.config.schema.material import Elastic
 from palpo.config.schema.pump import CupLine
@@ -42,9 +42,10 @@ from palpo.config.words import choose
 Forces = Annotated[tuple[tuple[Time, Force], ...], AfterValidator(in_order)]
 
 
-class CupFile(FilledFile):
+class CupFile(VolumeFile):
     """A cup from a file of tetrahedra, or a closed STL or a STEP file, the opening towards -y."""
 
+    usual: ClassVar[str] = "gmsh"
     held: tuple[Region, ...] = Field(min_length=1, description="Nodes by which the cup is held.")
 
 

@@ -1,4 +1,4 @@
-"""Reading meshes: Gmsh 1, 2 and 4, VTK, VTU, OBJ and STL, in the units of the file.
+"""Reading meshes: Gmsh 1, 2 and 4, VTK, VTU, OBJ, STL, PLY and glTF, in the units of the file.
 
 Whatever is wrong with a file becomes one InputError that names it. Nodes and elements in messages are counted
 from 0 in the order of the file.
@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from palpo.physics.mesh import checks
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
+from palpo.physics.mesh.mending import mended
+from palpo.physics.mesh.scans import SCANS, read_scan
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
 from palpo.physics.numerics.errors import InputError
@@ -26,7 +28,13 @@ from palpo.physics.numerics.errors import InputError
 Cells = dict[str, NDArray[Any]]
 """Connectivity by kind of cell ("tetra", "triangle", "quad", ...), shape (m, nodes per cell)."""
 
-FORMATS = {".msh": "Gmsh", ".vtk": "VTK", ".vtu": "VTU", ".obj": "OBJ", ".stl": "STL"}
+FORMATS = {
+    ".msh": "Gmsh", ".vtk": "VTK", ".vtu": "VTU", ".obj": "OBJ", ".stl": "STL", ".ply": "PLY", ".glb": "glTF",
+    ".gltf": "glTF",
+}  # fmt: skip
+
+VOLUMES = {".vtu": "vtu", ".vtk": "vtk", ".msh": "gmsh22"}
+"""Endings of the names of files that hold tetrahedra or hexahedra, and how they are written."""
 
 SOLIDS = ("tetra", "hexahedron", "wedge", "pyramid", "polyhedron")
 """Beginnings of the names of kinds that fill space."""
@@ -88,6 +96,31 @@ def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False
     return surface.flipped() if surface.closed and surface.signed_volume < 0.0 else surface
 
 
+def read_mended_surface(path: str | PathLike[str]) -> tuple[SurfaceMesh, list[str]]:
+    """Closed triangle surface of a file, mended where that is safe, and what was mended, in words.
+
+    Raises InputError for what encloses no volume after it.
+    """
+    points, cells = _load(path)
+    source = str(path)
+    nodes = checks.as_points(points, source)
+    triangles = checks.as_cells(_triangles(cells, source), 3, len(nodes), "triangle", source)
+    surface, said = mended(nodes, triangles.astype(np.int64), source)
+    surface.require_volume(source)
+    return surface, said
+
+
+def write_solid_mesh(path: str | PathLike[str], mesh: TetMesh | HexMesh) -> None:
+    """A mesh as VTU, VTK or Gmsh, by the ending of the name; raises InputError where it cannot be written."""
+    import meshio
+
+    kind = "tetra" if isinstance(mesh, TetMesh) else "hexahedron"
+    try:
+        meshio.Mesh(mesh.nodes, [(kind, mesh.cells)]).write(path, VOLUMES[Path(path).suffix.lower()])
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error}).") from error
+
+
 def _elements(
     points: NDArray[Any], cells: NDArray[Any], corners: int, drop_unreferenced: bool, source: str
 ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
@@ -117,7 +150,7 @@ def _tets(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: s
         )
     if "tetra" not in cells:
         raise InputError(
-            f"{source}: has no tetrahedra: a surface mesh cannot be a soft body; use kind rigid or static."
+            f"{source}: has no tetrahedra; give its surface as .stl, .obj, .ply or .glb, with a size."
         )
     nodes, tets = _elements(points, cells["tetra"], 4, drop_unreferenced, source)
     tets = orient_tets(nodes, tets)
@@ -150,6 +183,8 @@ def _load(path: str | PathLike[str]) -> tuple[NDArray[Any], Cells]:
     try:
         if suffix == ".obj":
             points, cells = _read_obj(path)
+        elif suffix in SCANS:
+            points, cells = read_scan(path)
         elif suffix == ".msh" and _is_gmsh1(path):
             points, cells = _read_gmsh1(path)
         else:

@@ -20,6 +20,7 @@ LIBRARIES = {
 # Files that may read meshes and caches: file name -> libraries beyond those of its package.
 EXTRA = {
     "physics/mesh/io.py": {"meshio"},
+    "physics/mesh/scans.py": {"trimesh"},
     "physics/bodies/io.py": {"h5py"},
     "physics/contact/io.py": {"h5py"},
     "physics/numerics/stored.py": {"h5py"},

@@ -17,8 +17,8 @@ from palpo.physics.collision.proximity_contacts import (
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.mesh.generate import block, box_surface, ellipsoid, sphere_surface
+from palpo.physics.mesh.winding_numbers import winding_numbers
 from palpo.physics.systems.multirate.candidates import SOME_DAY, by_turns, expected_arrival, points_by
-from palpo.physics.systems.snap.connectors.winding import winding_numbers
 from tests.properties.contact_cases import (
     NO_EDGES,
     NO_TRIANGLES,

@@ -12,7 +12,7 @@ from palpo.physics.collision.proximity_contacts import EDGE_EDGE, POINT_PLANE, P
 from palpo.physics.collision.topology import LOW, STATIC, TOOL, CollisionShape, Topology, join_shapes
 from palpo.physics.mesh.generate import block, box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.systems.snap.connectors.winding import winding_numbers
+from palpo.physics.mesh.winding_numbers import winding_numbers
 from tests.properties.contact_cases import (
     NO_EDGES,
     NO_TRIANGLES,

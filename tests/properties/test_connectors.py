@@ -8,6 +8,7 @@ from scipy.sparse.linalg import spsolve
 
 from palpo.physics.mesh.generate import block, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
+from palpo.physics.mesh.winding_numbers import winding_numbers
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import linear_model
 from palpo.physics.systems.snap.connectors import hooked_beam as beam
@@ -21,7 +22,6 @@ from palpo.physics.systems.snap.connectors.connector import (
 from palpo.physics.systems.snap.connectors.lattice import bevelled, revolved
 from palpo.physics.systems.snap.connectors.registry import KINDS, generate
 from palpo.physics.systems.snap.connectors.two_prong import ABS, FRICTION, TwoProng, TwoProngCells
-from palpo.physics.systems.snap.connectors.winding import winding_numbers
 
 pytestmark = pytest.mark.portable
 

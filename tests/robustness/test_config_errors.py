@@ -100,8 +100,8 @@ REFUSED = [
         'geometry.path = "no.msh" is not there; a relative path',
     ),
     (
-        "bodies.block.geometry={kind='file',path='a.obj'}",
-        "ending that is not read here; use .msh, .vtk or .vtu",
+        "bodies.block.geometry={kind='file',path='a.off'}",
+        "ending that is not read here; use .msh, .vtk, .vtu, .stl, .obj, .ply, .glb, .gltf, .step or .stp",
     ),
     (
         "bodies.block={name='block',kind='tets',material='liver',geometry={kind='sphere',radius=1},"

@@ -242,11 +242,11 @@ def test_a_truncated_file_is_refused(name, tmp_path, organ):
             refusal(read_surface_mesh, cut)
 
 
-def test_a_surface_cannot_become_a_soft_body(tmp_path):
+def test_a_file_of_tetrahedra_has_some(tmp_path):
     for name, write in SURFACE_FORMATS.items():
         write(tmp_path / name, box_surface((1, 1, 1)))
         message = refusal(read_tet_mesh, tmp_path / name)
-        assert "has no tetrahedra: a surface mesh cannot be a soft body; use kind rigid or static" in message
+        assert "has no tetrahedra; give its surface as .stl, .obj, .ply or .glb, with a size" in message
 
 
 def test_other_solid_and_curved_elements_are_named(tmp_path, organ):

@@ -109,7 +109,7 @@ def test_what_gmsh_cannot_mesh_is_refused_with_its_complaint(tmp_path, monkeypat
     [
         ("size = 0.003", "", "the key is missing"),
         ('path = "socket-1.stl"', 'path = "socket-9.stl"', "is not there"),
-        ('path = "socket-1.stl"', 'path = "socket-1.obj"', "has an ending that is not read here"),
+        ('path = "socket-1.stl"', 'path = "socket-1.off"', "has an ending that is not read here"),
     ],
 )
 def test_a_file_to_fill_needs_a_size_and_has_to_be_there(tmp_path, was, becomes, said):

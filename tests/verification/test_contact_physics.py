@@ -8,9 +8,9 @@ from palpo.app.systems.multirate.build import build_scene
 from palpo.config.load import load_scene
 from palpo.haptics.path import waypoint_path
 from palpo.physics.collision.closest import point_triangle
+from palpo.physics.mesh.winding_numbers import winding_numbers
 from palpo.physics.systems.multirate.assembly import TOOL
 from palpo.physics.systems.multirate.lock_step import LockStep
-from palpo.physics.systems.snap.connectors.winding import winding_numbers
 from palpo.studies.multirate_cases import COARSE, LANDING, LATE
 from tests.verification.small_scenes import (
     BALL_ON_BLOCK,

@@ -17,8 +17,8 @@ from palpo.physics.fem.material import Material
 from palpo.physics.mesh.checks import as_cells, as_points
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.mesh.winding_numbers import winding_numbers
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.systems.snap.connectors.winding import winding_numbers
 
 GIVE = 1e-3
 """How far a generated connector's plug lags behind its target at the peak force: sets K_ad [m]."""
