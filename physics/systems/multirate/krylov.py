@@ -37,6 +37,7 @@ from palpo.physics.reduction.replay import make_led, replay_ticks
 from palpo.physics.systems.multirate.candidates import by_turns, expected_arrival, points_by, shared_out
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.low_rate import LowRate
+from palpo.physics.systems.multirate.point_motion import fastest, tool_points
 from palpo.physics.systems.multirate.scene import Loop, Scene
 
 LIFE = 2.5
@@ -56,6 +57,10 @@ where that pair found no room, a new step at the same place would leave it out a
 IMPACT = 3
 """So many contacts more under load, and half as many as there were, tell of an impact: the next step begins
 at once, since a tangent of before the impact serves badly after it."""
+
+QUICK = 1.0
+"""Reaches of a contact (`Numbers.reach`) that a tool may have gone since the last step began before the next
+one is asked for: a frame is made about the contacts of then, and what it misses grows with that way."""
 
 EXPECTED = 5
 """Points that are expected to touch, for each that only may."""
@@ -284,7 +289,7 @@ class Krylov(LowRate):
         return done == 0 or int(log.frame[(done - 1) & (len(log.tick) - 1)]) == self.frame_id
 
     def wants_step(self) -> bool:
-        """The odometer has all but used up the candidates, or an impact has made contacts."""
+        """The odometer has all but used up the candidates, an impact made contacts, or the hand is quick."""
         since, before, known = self.read_at, self.odometer, self._bearing
         self.read_tool()
         ticks = self.read_at - since
@@ -294,7 +299,18 @@ class Krylov(LowRate):
         left = self._pairs_until - self.odometer
         if left < need and self.odometer > self._ask_from:
             return True
-        return bool(self._bearing_now() >= known + max(IMPACT, 0.5 * known))
+        if self._bearing_now() >= known + max(IMPACT, 0.5 * known):
+            return True
+        return len(self.chosen) > 0 and self._way_of_tools() > QUICK * self.scene.numbers.reach
+
+    def _way_of_tools(self) -> float:
+        """Farthest [m] that a point of theirs is from where it was when the last step began."""
+        points, x, u = self.scene.tool_points, np.empty_like(self.x), np.empty_like(self.u)
+        way = 0.0
+        for first, stop in self.scene.tool_spans():
+            tool_points(first, stop, points.frame, points.lever, *self.servo_tool(), x, u)
+            way = max(way, fastest(x[first:stop] - self.x[first:stop]))
+        return way
 
     def ranked(self, within: float) -> NDArray[np.int32]:
         """By turns: EXPECTED points that are expected to touch, one that may, whatever the hand does."""
