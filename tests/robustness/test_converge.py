@@ -63,7 +63,9 @@ def test_a_mesh_is_made_finer_by_what_its_shape_is_cut_by():
         assert any(key in one for one in told)
         parsed = load_scene(name, told)
         assert parsed.body(body.name).geometry != body.geometry
-    drawn = SimpleNamespace(name="lump", geometry=SimpleNamespace(kind="file"))
+    filled = SimpleNamespace(name="part", geometry=SimpleNamespace(kind="file", size=3e-3))
+    assert finer_mesh(filled, 1.5) == ["bodies.part.geometry.size=0.002"]
+    drawn = SimpleNamespace(name="lump", geometry=SimpleNamespace(kind="file", size=None))
     with pytest.raises(Refusal, match=r'bodies.lump.geometry.kind = "file": it does not say how it is cut'):
         finer_mesh(drawn, 2.0)
 
