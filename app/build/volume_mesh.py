@@ -27,7 +27,7 @@ from palpo.config.words import Refusal
 from palpo.physics.bodies.io import content_key
 from palpo.physics.collision.distance_field import exact_field, signed_distance
 from palpo.physics.mesh import io
-from palpo.physics.mesh.creases import onto_creases
+from palpo.physics.mesh.creases import SHARP, onto_creases
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.stuffing import stuffed
 from palpo.physics.mesh.surface import SurfaceMesh
@@ -38,8 +38,6 @@ from palpo.physics.numerics.own import keep, kept
 
 Read = TypeVar("Read")
 
-SHARP = 40.0
-"""Triangles of an STL file that meet at more are of different faces, whose edge is kept [degrees]."""
 DIMENSIONS = {"1D": 0.0, "2D": 0.1, "3D": 0.4}
 """Share of the work that is done when Gmsh begins with edges, faces, the inside."""
 GMSH = "import sys, gmsh; gmsh.initialize(sys.argv, run=True); gmsh.finalize()"

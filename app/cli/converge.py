@@ -205,7 +205,7 @@ def finer_mesh(body: Soft, times: float) -> list[str]:
     if g.kind == "file" and g.size is not None:
         return [f"{place}.size={g.size / times!r}"]
     raise Refusal(
-        f'{place}.kind = "{g.kind}": it does not say how it is cut; a block or a file with a size does'
+        f'{place}.kind = "{g.kind}": it does not say how it is cut; a block or a surface with a size does'
     )
 
 

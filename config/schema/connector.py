@@ -77,7 +77,7 @@ class BuckleConnector(_Generated):
 
 
 class ProngFile(VolumeFile):
-    """One elastic part, from a Gmsh (1, 2, 4), VTK or VTU file of tetrahedra, a closed STL or a STEP file."""
+    """One elastic part: a Gmsh, VTK or VTU file of tetrahedra, or a closed surface or STEP file, filled."""
 
     usual: ClassVar[str] = "gmsh"
     order: Literal[1, 2] = Field(
@@ -99,7 +99,7 @@ class ProngFile(VolumeFile):
 
 
 class PlugFile(SurfaceFile):
-    """The plug: a closed triangle surface, from any file that such a body may be of, or a STEP file."""
+    """The plug: a closed triangle surface (STL, OBJ, PLY, glTF, Gmsh, VTK or VTU), or a STEP file."""
 
     path: Annotated[str, FileOf(*SURFACE_FILES, *CAD_FILES)] = Field(
         description="Mesh file; a relative path starts at the scene's folder."

@@ -43,7 +43,7 @@ Forces = Annotated[tuple[tuple[Time, Force], ...], AfterValidator(in_order)]
 
 
 class CupFile(VolumeFile):
-    """A cup from a file of tetrahedra, or a closed STL or a STEP file, the opening towards -y."""
+    """A cup from a file of tetrahedra, or a closed surface or STEP file, filled; the opening towards -y."""
 
     usual: ClassVar[str] = "gmsh"
     held: tuple[Region, ...] = Field(min_length=1, description="Nodes by which the cup is held.")

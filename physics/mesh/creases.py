@@ -14,8 +14,9 @@ from palpo.physics.mesh.tet import TetMesh, tet_qualities
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-SHARP = np.cos(np.radians(40.0))
-"""Cosine of the angle between the normals of two triangles from which on their edge is sharp."""
+SHARP = 40.0
+"""Angle between the normals of two triangles from which on their edge is sharp [degrees]."""
+STRAIGHT = np.cos(np.radians(SHARP))
 REACH, PLACES, CHOICES = 0.6, 0.25, 4
 """How far a node moves, how dense places on sharp edges are, over the size; nodes tried for each."""
 LEAST_QUALITY = 0.15
@@ -55,7 +56,7 @@ def onto_creases(mesh: TetMesh, surface: SurfaceMesh, size: float) -> TetMesh:
 def _creases(surface: SurfaceMesh) -> tuple[Ints, Ints]:
     """Corners (c,), where sharp edges end, meet or turn sharply; and the edges (k, 2)."""
     one, other = surface.triangle_normals[surface.edge_triangles].transpose(1, 0, 2)
-    edges = surface.edges[np.einsum("ij,ij->i", one, other) < SHARP].astype(np.int64)
+    edges = surface.edges[np.einsum("ij,ij->i", one, other) < STRAIGHT].astype(np.int64)
     n = len(surface.vertices)
     ends = np.bincount(edges.ravel(), minlength=n)
     way = np.diff(surface.vertices[edges], axis=1)[:, 0]
@@ -64,7 +65,7 @@ def _creases(surface: SurfaceMesh) -> tuple[Ints, Ints]:
     away = np.zeros((n, 3))
     np.add.at(away, edges[:, 0], unit)
     np.add.at(away, edges[:, 1], -unit)
-    turns = (away**2).sum(axis=1) > 2.0 - 2.0 * SHARP
+    turns = (away**2).sum(axis=1) > 2.0 - 2.0 * STRAIGHT
     return np.flatnonzero(((ends > 0) & (ends != 2)) | ((ends == 2) & turns)), edges
 
 
