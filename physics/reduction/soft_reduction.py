@@ -22,7 +22,7 @@ from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.reduction.body_model import BodyModel, no_model
-from palpo.physics.reduction.energy_law import keep_energy, spin_as
+from palpo.physics.reduction.energy_law import keep_energy
 from palpo.physics.reduction.interface_model import InterfaceState
 from palpo.physics.reduction.model_columns import (
     slow_modes,
@@ -30,7 +30,7 @@ from palpo.physics.reduction.model_columns import (
     turned,
     worst_residual,
 )
-from palpo.physics.reduction.past import Past
+from palpo.physics.reduction.past import Jolts, Past
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
 from palpo.physics.reduction.point_share import LEAST_POINTS, PointShare, among
 from palpo.physics.reduction.rational_krylov import ReducedModes, best_rotation, semidefinite
@@ -43,6 +43,7 @@ from palpo.physics.reduction.reduced_frame import (
     write_motion,
     write_points,
 )
+from palpo.physics.reduction.set_body import set_body
 from palpo.physics.reduction.tangent_ahead import AHEAD_OF_MEMORY, tangent_ahead
 
 RESIDUAL = 0.15
@@ -108,6 +109,7 @@ class SoftReduction:
         self._blocks = np.zeros((0, 9))
         """Of its tangent, in its axes."""
         self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
+        self._jolts = Jolts()
 
     def _centred(self) -> NDArray[np.float64]:
         mass, x = self.body.mass_free, self.body.x[self.body.free]
@@ -376,27 +378,21 @@ class SoftReduction:
     # ---- L6
 
     def follow(self, model: InterfaceState, low: int, past: Past) -> None:
-        """The full body set to x = c + R (X + V z).
+        """The full body set to x = c + R (X + V z); after a jolt, its own steps in the last ticks.
 
         Of that state it keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body, (load, local, work, span) = self.body, past
-        allowed = body.energy() + work
+        body, local = self.body, past.local
+        allowed = body.energy() + past.work
         rest = self.rest if body.memory is None else self._centred()  # which remembers its present shape
         nodes = local < len(body.x)
-        self.points.bearing, self.points.load = local[nodes], load[nodes]
-        field = self.model.field(model.z, model.rate)
-        moved, rate = field[:, 0].reshape(-1, 3), field[:, 1].reshape(-1, 3)
-        if self.body.rides:
-            arm = (self._base + moved) @ model.axes[low].T
-            body.x[body.free] = model.centre[low] + arm
-            body.v = (
-                model.velocity[low] + cross_rows(model.spin[low], arm) + rate @ model.axes[low].T
-            ).ravel()
-            # the model's inertia stays that of the frame's shape: the body gets its momentum, not its spin
-            spin_as(self.body, model.axes[low] @ self._inertia @ model.axes[low].T @ model.spin[low])
-        else:
-            body.x[body.free] = self._base + moved
-            body.v = rate.ravel()
-        self.kept = keep_energy(self.body, rest, allowed)
-        body.remember(span)
+        self.points.bearing, self.points.load = local[nodes], past.load[nodes]
+        tail = past.tail if self._jolts.felt(past.load * (self.shifts[0] / past.span)) else None
+        own = 0.0 if tail is None else len(tail.forces) * self.shifts[0]
+        start = model if tail is None else tail.model
+        set_body(body, self.model.field(start.z, start.rate), self._base, self._inertia, start, low)
+        body.remember(past.span - own)
+        if tail is not None:
+            forces = np.ascontiguousarray(tail.forces)
+            body.substeps(self.factors[0], self.shifts[0], forces, local.astype(np.int32))
+        self.kept = keep_energy(body, rest, allowed)

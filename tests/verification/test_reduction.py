@@ -10,6 +10,7 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.reduction.model_columns import slow_modes
+from palpo.physics.reduction.past import Jolts
 from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.soft_reduction import SoftReduction
@@ -88,10 +89,11 @@ def test_modes_are_orthonormal_in_the_system_and_what_of_the_tangent_is_negative
 
 @pytest.mark.parametrize("low_hz", [50, 10])
 def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz):
-    """x = c + R (X + V z) at every slot, but for rounding."""
+    """x = c + R (X + V z) at every slot, but for rounding, where nothing jolts it any more."""
     run = free_box(*LIMP, f"rates.low_hz={low_hz}")
     start = run.high.port.position.copy()
     proceed(run, straight(start, start - [0.004, 0.02, 0.0], 200))
+    proceed(run, resting(run.high.port.position, 200))
     member, frame, model = run.scene.members[0], run.high.link.frame, run.high.link.interface
     f = int(reader_slot(run.high.link.frame_control))
     run.low.publish(run.tick)
@@ -103,6 +105,12 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz):
     run.close()
     np.testing.assert_allclose(member.body.positions()[points], places, atol=1e-12)
     assert moved > 1e-8
+
+
+def test_a_load_jolts_where_it_comes_goes_or_turns_and_not_where_it_stays():
+    jolts, load = Jolts(), np.array([[0.0, -1.0, 0.0], [0.0, -3.0, 0.0]])
+    felt = [jolts.felt(f) for f in (0.0 * load, load, load, 1.2 * load, load[::-1], load @ TURN.T, 0.0 * load)]
+    assert felt == [False, True, False, False, False, True, True]
 
 
 def test_a_body_that_nobody_touches_rings_on_as_if_it_were_integrated():

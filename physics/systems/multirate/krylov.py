@@ -3,9 +3,9 @@
 The full bodies are where the servo has brought its model of them: it tells that model's state at each tick,
 so that action equals reaction over every period. Then the low loop hands down their next Galerkin model, on
 the columns that L5 computes anyway, which begins where the servo is (palpo.physics.reduction.handing_on). No
-tick is made again: nothing would answer to its forces, under which a squeezed block topples. Only where a
-state is not known any more, since a step took too long, are the recorded forces replayed on a copy of the
-model.
+tick is made again, since nothing would answer to its forces, under which a squeezed block topples; but a body
+that was jolted makes the last few itself (palpo.physics.reduction.past). Only where a state is not known any
+more, since a step took too long, are the recorded forces replayed on a copy of the model.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.collision.topology import LOW
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.constraint_frame import REDUCED
@@ -30,7 +31,7 @@ from palpo.physics.reduction.interface_model import (
     make_interface_state,
     store,
 )
-from palpo.physics.reduction.past import Past
+from palpo.physics.reduction.past import Past, Tail
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.reductions import make_reduction
 from palpo.physics.reduction.replay import make_led, replay_ticks
@@ -61,6 +62,9 @@ at once, since a tangent of before the impact serves badly after it."""
 QUICK = 1.0
 """Reaches of a contact (`Numbers.reach`) that a tool may have gone since the last step began before the next
 one is asked for: a frame is made about the contacts of then, and what it misses grows with that way."""
+
+OWN_TICKS = 4
+"""Ticks at the end of a period that a body makes itself where it was jolted (`past.JOLT`)."""
 
 EXPECTED = 5
 """Points that are expected to touch, for each that only may."""
@@ -112,6 +116,8 @@ class Krylov(LowRate):
         """The state that frame was made with, at `tick`."""
         self._then, self._now = (make_interface_state(self.loop.capacity) for _ in range(2))
         """The servo's states at the tick that the full bodies are brought to, and at a later one."""
+        self._own_ticks = 0 if _hold_on_to_each_other(scene) else OWN_TICKS
+        """Joints and air are known to the model alone, so that bodies which they hold together make none."""
         self._astray = False
         """Whether the last model went astray, so that nothing follows it."""
         self._followed, self._worked = 0, np.zeros(len(self.members))
@@ -201,6 +207,7 @@ class Krylov(LowRate):
                 ended = self._made_again(until)
             self._worked = self._work_by(until)
             self._astray = self._is_astray(ended, self._published)
+            tail = self._tail(until)
             points, forces = self.drain(until)
             span = (until - self.tick) * self.dt
             for low, (member, reduction) in enumerate(zip(self.members, self.reductions, strict=True)):
@@ -212,9 +219,16 @@ class Krylov(LowRate):
                     if isinstance(member.body, SoftBody):
                         member.body.remember(span)
                 else:
-                    past = Past(forces[:, own].sum(axis=0), local, float(self._work[low]), span)
-                    reduction.follow(ended, low, past)
+                    last = tail and Tail(tail, forces[-self._own_ticks :, own])
+                    load, work = forces[:, own].sum(axis=0), float(self._work[low])
+                    reduction.follow(ended, low, Past(load, local, work, span, last))
             self.loaded = points.astype(np.intp)
+
+    def _tail(self, until: int) -> InterfaceState | None:
+        """Where the servo had the model before the ticks that bodies make themselves, where that is known."""
+        before = until - self._own_ticks
+        known = self._followed and self.tick < before < until
+        return self._now if known and self._read(before, self._followed, self._now) else None
 
     def _made_again(self, until: int) -> InterfaceState:
         """The last frame's model at `until`, by its own ticks, whose work is booked."""
@@ -352,3 +366,12 @@ class Krylov(LowRate):
             # the first frame is made before there are ticks to count
             self._takes = max((present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
         return present
+
+
+def _hold_on_to_each_other(scene: Scene) -> bool:
+    """Whether a joint, or air, has bodies with a low loop on both sides."""
+    if scene.air is not None:
+        return True
+    points = scene.attachments.points[:, :, 0]
+    roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
+    return bool(((points >= 0) & (roles == LOW)).all(axis=1).any())
