@@ -45,7 +45,7 @@ class Jolts:
         self._force = np.zeros(3)
 
     def felt(self, load: NDArray[np.float64]) -> bool:
-        """Whether the sum of a load (k, 3) [N], the mean of a period, has changed by JOLT since the last one."""
+        """Whether the sum of a load (k, 3) [N], the mean of a period, has changed by JOLT since then."""
         before, self._force = self._force, load.sum(axis=0)
         larger = max(np.linalg.norm(before), np.linalg.norm(self._force))
         return bool(np.linalg.norm(self._force - before) > JOLT * larger)

@@ -109,7 +109,8 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz):
 
 def test_a_load_jolts_where_it_comes_goes_or_turns_and_not_where_it_stays():
     jolts, load = Jolts(), np.array([[0.0, -1.0, 0.0], [0.0, -3.0, 0.0]])
-    felt = [jolts.felt(f) for f in (0.0 * load, load, load, 1.2 * load, load[::-1], load @ TURN.T, 0.0 * load)]
+    loads = (0.0 * load, load, load, 1.2 * load, load[::-1], load @ TURN.T, 0.0 * load)
+    felt = [jolts.felt(f) for f in loads]
     assert felt == [False, True, False, False, False, True, True]
 
 
