@@ -32,7 +32,7 @@ SLIDE = ((0.0, 0.12, 0.2, 0.0), (0.05, 0.12, 0.2, 0.0), (0.45, 0.19, 0.2, 0.0))
 """A path (s, m) on which that cylinder is pulled aside quickly: its rear end is raised, and falls back."""
 SLIDE_LANDS = 0.31
 """Time [s] at which it does: what comes after it is a landing."""
-EVENTS = {"wire": (6.0, "until it is dropped"), "needle": (3.7, "until its tip jumps")}
+EVENTS = {"wire": (6.0, "until it is dropped"), "needle": (3.65, "until its tip jumps")}
 """Time [s] on a scene's own path from which a small difference grows by itself: the cylinder is dropped, the
 needle jumps out of its dent, some milliseconds earlier or later."""
 FEWER = (72, 48, 24)

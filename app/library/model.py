@@ -84,6 +84,7 @@ class Model:
             spec, self.interface, device_at, workspace_of(spec), limits, threads=False, further=others
         )
         # frames carry where the servo has the bodies, from the first one on
+        rig.visual.follow_servo()
         rig.visual.timed = True
         rig.visual.latest()
         return Stand(rig, paths)

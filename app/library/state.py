@@ -222,8 +222,8 @@ class State:
     def positions(self) -> dict[str, Floats]:
         """Where the vertices of each body are [m], (n, 3) by name; `Model.triangles` joins them.
 
-        Soft bodies of a multi-rate scene are where the servo has them; those of a suction scene where the
-        last step of the slow loop left them.
+        They are of the present tick, but for soft bodies of a suction scene, which are where the last step of
+        the slow loop left them.
         """
         seen = self._seen()
         return {d.name: seen.vertices[d.span].copy() for d in self.rig.visual.geometry.drawables}

@@ -64,6 +64,33 @@ def follow(state, model):
     state.step(ticks(model, 2 * ODD))
 
 
+def test_a_soft_body_that_no_tool_touches_is_where_it_is_at_that_tick():
+    """Falling freely by backward Euler, g t (t + dt) / 2, its slow loop between two of its steps or not."""
+    material = palpo.SoftMaterial(youngs_modulus=30e3, poisson_ratio=0.3, density=1000, alpha=0)
+    block = palpo.Block(size=(0.04, 0.04, 0.04), divisions=(2, 2, 2))
+    scene = palpo.Scene(
+        title="a block that falls",
+        bodies=[
+            palpo.Soft(
+                name="block",
+                geometry=block,
+                material=material,
+                placement=palpo.Placement(position=(0.2, 0.5, 0)),
+            ),
+            palpo.Rigid(name="ball", rate="high", mass=0.03, geometry=palpo.Sphere(radius=0.008)),
+        ],
+        tool=palpo.Tool(body="ball", hold=palpo.HoldSpec(stiffness=500.0)),
+    )
+    model = scene.build()
+    state, start, fallen = model.start(), model.rest["block"][:, 1].mean(), []
+    for _ in range(90):
+        state.step()
+        fallen.append(start - state.positions["block"][:, 1].mean())
+    state.close()
+    t = model.dt * np.arange(1, 91)
+    np.testing.assert_allclose(fallen, 0.5 * 9.81 * t * (t + model.dt), atol=1e-6)
+
+
 def test_a_state_of_a_body_whose_compliance_was_just_computed_can_be_copied(monkeypatch, tmp_path):
     """The next build finds it in the cache: its arrays must lie in memory as the computed ones do."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
