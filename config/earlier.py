@@ -16,9 +16,9 @@ _STUCK = ("cups", "partner")
 _PARTNERS = {"static": "mesh", "soft": "tets"}
 """What kinds of partner are called today."""
 
-DEFAULTS = 3
+DEFAULTS = 4
 """What keys left out mean today, by number; a recording tells its own. 1: all cups are of tetrahedra. 2: soft
-bodies at two rates are of plain ones."""
+bodies at two rates are of plain ones. 3: couplings are damped by 1 N s/m."""
 
 
 def as_today(tables: dict[str, Any]) -> dict[str, Any]:
@@ -38,16 +38,31 @@ def as_today(tables: dict[str, Any]) -> dict[str, Any]:
 
 def left_out(tables: Mapping[str, Any], defaults: int) -> list[str]:
     """The overrides that give today's tables the meaning they had under these DEFAULTS."""
-    bodies = tables.get("bodies")
-    if defaults >= DEFAULTS or not isinstance(bodies, list):
+    if defaults >= DEFAULTS:
         return []
+    return [*_damped(tables), *(_elements(tables, defaults) if defaults < 3 else ())]
+
+
+def _damped(tables: Mapping[str, Any]) -> Iterator[str]:
+    """Of the couplings."""
+    tools = tables.get("tools")
+    listed = {f"tools.{i}": tool for i, tool in enumerate(tools)} if isinstance(tools, list) else {}
+    for key, tool in {"tool": tables.get("tool"), **listed}.items():
+        hold = tool.get("hold", {}) if isinstance(tool, dict) else None
+        if isinstance(hold, dict) and hold.get("mode") != "direct" and "damping" not in hold:
+            yield f"{key}.hold.damping=1.0"
+
+
+def _elements(tables: Mapping[str, Any], defaults: int) -> Iterator[str]:
+    """Of soft bodies."""
+    bodies = tables.get("bodies")
+    if not isinstance(bodies, list):
+        return
     kinds = [body.get("kind") if isinstance(body, dict) else None for body in bodies]
     then, which = ("tetrahedra", "cup") if "cup" in kinds else ("tet4", "tets")
-    return [
-        f'bodies.{i}.elements="{then}"'
-        for i, kind in enumerate(kinds)
-        if kind == which and "elements" not in bodies[i] and (defaults < 2 or which == "tets")
-    ]
+    for i, kind in enumerate(kinds):
+        if kind == which and "elements" not in bodies[i] and (defaults < 2 or which == "tets"):
+            yield f'bodies.{i}.elements="{then}"'
 
 
 def _by_hand(drive: Any) -> bool:

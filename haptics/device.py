@@ -1,12 +1,14 @@
 """The compiled virtual device: a simulated stylus, with or without a hand on it.
 
 The stylus is a point mass m that the sent force f, the hand and the arm's friction act on:
-  m dv/dt = f + k (x_t - x) + c (v_t - v) - b v - F_c v / max(|v|, v_s)
-with the hand's stiffness k and damping c toward the target path x_t, the viscous friction b and the Coulomb
-(backdrive) friction F_c regularised below the slip speed v_s. A load below F_c therefore creeps at
-v_s |f| / F_c instead of sticking. The force is held over the tick, as a real device's amplifier holds it, and
-the motion within the tick is integrated to second order: a first-order step at the servo's period would add
-an artificial damping of the size of the very sampling effect (K T / 2) that makes stiff walls unstable.
+  m dv/dt = f(t - d) + k (x_t - x) + c (v_t - v) - b v - r,   r = F_c v / |v|, or |r| <= F_c where v = 0
+with the hand's stiffness k and damping c toward the target path x_t, the viscous friction b, the dry
+(backdrive) friction F_c, in which it sticks until more than F_c pulls, and the transport delay d from a pose
+that is read to the force that answers it at the motors: of the bus, both ways, and of the amplifier. The
+force is held over the tick, as a real device's amplifier holds it, and the motion within the tick is
+integrated to second order: a first-order step at the servo's period would add an artificial damping of the
+size of the very sampling effect (K T / 2) that makes stiff walls unstable. All of the delay lies behind the
+command, where a loop cannot tell it from one before the encoder.
 
 What the device reports is what an encoder gives: the position rounded to the resolution, and a velocity
 that is the backward difference of the rounded positions behind a first-order low-pass (a bare difference
@@ -35,6 +37,8 @@ DEVICE_OK, DEVICE_GONE, DEVICE_ERRED = 0, 1, 2
 """Health of a device: it works, it is lost, or (RECORDED only) its pose was none that could be followed."""
 SUBSTEPS = 4
 """Steps of the stylus within a tick; at second order four are plenty (hand frequency times h is 0.02)."""
+LONGEST_DELAY = 0.05
+"""Longest transport delay [s] that a device may have."""
 MAILBOX_SMOOTHING = 0.02
 """Time constant [s] that turns the 60 Hz stairs of a mouse into a path."""
 
@@ -70,13 +74,16 @@ class VirtualDevice(NamedTuple):
     mail_control: NDArray[np.int64]
     mass: float
     friction: float
-    slip_speed: float
     viscosity: float
     hand_stiffness: float
     hand_damping: float
     dt: float
     resolution: float
     """Rounding of the reported position [m]; 0 reports it exactly."""
+    lag: int
+    """Substeps from the command of a force to its effect: the transport delay."""
+    commanded: NDArray[np.float64]
+    """Forces sent [N], device axes, the newest first, as many as may still come into effect; shape (n, 3)."""
     velocity_gain: float
     """Share of a new velocity sample in the reported one; 1 is the bare difference."""
     position: NDArray[np.float64]
@@ -103,8 +110,8 @@ def make_virtual_device(
     grip: HandGrip | None = None,
     mass: float = 0.045,
     friction: float = 0.0,
-    slip_speed: float = 1e-3,
     viscosity: float = 0.0,
+    delay: float = 0.0,
     resolution: float = 0.0,
     velocity_cutoff_hz: float | None = None,
     dt: float = 1e-3,
@@ -112,9 +119,13 @@ def make_virtual_device(
     """A virtual device at rest on the first row of its target table.
 
     positions (n, 3) [m], orientations (n, 4) (w, x, y, z) or None for upright, buttons (n,) bit masks or
-    None; grip: what pulls the stylus toward the target, None where the stylus is the target; the rest as in
-    `VirtualDevice`. Raises HapticsError on tables that are empty, ragged or not finite.
+    None; grip: what pulls the stylus toward the target, None where the stylus is the target; delay: from the
+    command of a force to its effect [s], to the nearest substep; the rest as in `VirtualDevice`. Raises
+    HapticsError on tables that are empty, ragged or not finite, and on a delay that is negative or above
+    LONGEST_DELAY.
     """
+    if not 0.0 <= delay <= LONGEST_DELAY:
+        raise HapticsError(f"a device's delay of {delay} s must be from 0 to {LONGEST_DELAY} s")
     table = np.array(positions, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != 3 or len(table) == 0:
         raise HapticsError(
@@ -134,7 +145,7 @@ def make_virtual_device(
         raise HapticsError(f"target orientation at row {int(norms.argmin())} must not be the zero quaternion")
     turns = _unit(turns)
     gain = 1.0 if velocity_cutoff_hz is None else 1.0 - math.exp(-2.0 * math.pi * velocity_cutoff_hz * dt)
-    held = grip or HandGrip()
+    held, lag = grip or HandGrip(), round(delay / dt * SUBSTEPS)
     measured = np.zeros((3, 3))
     measured[0] = _rounded(table[0], resolution)
     return VirtualDevice(
@@ -149,12 +160,13 @@ def make_virtual_device(
         mail_control=make_control(),
         mass=float(mass),
         friction=float(friction),
-        slip_speed=float(slip_speed),
         viscosity=float(viscosity),
         hand_stiffness=float(held.stiffness),
         hand_damping=float(held.damping),
         dt=float(dt),
         resolution=float(resolution),
+        lag=lag,
+        commanded=np.zeros((1 + -(-lag // SUBSTEPS), 3)),
         velocity_gain=float(gain),
         position=table[0].copy(),
         velocity=np.zeros(3),
@@ -310,30 +322,23 @@ def device_read(device, tick, port):
 
 
 @inlined
-def _kick(device, share, h, force):
-    """Velocity change over h by the held force and the hand's spring, its end at this share of the tick."""
+def _push(device, share, h, force):
+    """The velocity after h under a held force, the hand and friction; the target at this share of the tick.
+
+    Exact where the velocity keeps its direction; a stylus that friction stops within h sticks.
+    """
+    v, viscous = device.velocity, device.hand_damping + device.viscosity
+    lost = -math.expm1(-viscous * h / device.mass)
+    gain = lost / viscous if viscous > 0.0 else h / device.mass
     for i in range(3):
         target = (1.0 - share) * device.target[0, i] + share * device.target[1, i]
-        pull = force[i] + device.hand_stiffness * (target - device.position[i])
-        device.velocity[i] += h / device.mass * pull
-
-
-@inlined
-def _drag(device, h):
-    """Exact decay of the velocity over h toward its balance of hand damping and friction.
-
-    The Coulomb coefficient is that of the present speed; the exponential is stable however large it is.
-    """
-    v = device.velocity
-    speed = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    drag = device.hand_damping + device.viscosity + device.friction / max(speed, device.slip_speed)
-    if drag == 0.0:
-        return
-    decay = math.exp(-drag * h / device.mass)
-    for i in range(3):
         target_velocity = (device.target[1, i] - device.target[0, i]) / device.dt
-        balance = device.hand_damping * target_velocity / drag
-        v[i] = balance + decay * (v[i] - balance)
+        pull = device.hand_stiffness * (target - device.position[i]) + device.hand_damping * target_velocity
+        v[i] += gain * (force[i] + pull) - lost * v[i]
+    speed = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    left = max(0.0, 1.0 - gain * device.friction / speed) if speed > 0.0 else 0.0
+    for i in range(3):
+        v[i] *= left
 
 
 @inlined
@@ -344,16 +349,18 @@ def _drift(device, h):
 
 @kernel
 def device_write(device, sent_force):
-    """Hold sent_force (3,) [N], device axes, for one tick and move the held stylus by it; returns DEVICE_OK.
+    """Send sent_force (3,) [N], device axes, and move the held stylus for one tick; returns DEVICE_OK.
 
-    Strang splitting: half kick, half drift, drag, half drift, half kick; exact for a constant force.
+    Half a drift, the velocity, half a drift in each substep; exact for a constant force.
     """
     if device.held:
-        h = device.dt / SUBSTEPS
+        force, h = device.commanded, device.dt / SUBSTEPS
+        for k in range(force.shape[0] - 1, 0, -1):
+            force[k] = force[k - 1]
+        for i in range(3):
+            force[0, i] = sent_force[i]
         for s in range(SUBSTEPS):
-            _kick(device, s / SUBSTEPS, 0.5 * h, sent_force)
             _drift(device, 0.5 * h)
-            _drag(device, h)
+            _push(device, (s + 0.5) / SUBSTEPS, h, force[max(0, device.lag - s + SUBSTEPS - 1) // SUBSTEPS])
             _drift(device, 0.5 * h)
-            _kick(device, (s + 1) / SUBSTEPS, 0.5 * h, sent_force)
     return DEVICE_OK

@@ -71,7 +71,7 @@ ABOUT = {
     "mixed-accuracy": "bodies of several rates, and several hands, against everything at 1 kHz",
     "indentation": "a ball pressed into a block by each element, against another program's converged force",
     "recorded-touch": "a real hand's recording on the needle, the probe and a real liver's mesh",
-    "zwidth": "largest stable coupling stiffness over damping, beside the passivity bound",
+    "zwidth": "largest stable coupling stiffness over damping, and its margin over delay, friction and grip",
     "contact-bank": "every contact problem that we have: is one unsolved, and which solver is the quickest",
     "hapco-solvers": "001, chapter 3: every contact solver on three pairs of materials and two paths",
     "hapco-2008": "004, figures 6 to 9: Uzawa local and global, both errors, one clamp or two",

@@ -1,6 +1,5 @@
 """A hand that presses a tool on a wall, and the stiffest coupling that rests there."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -20,7 +19,7 @@ from palpo.haptics.row import NAMES
 from palpo.haptics.servo import make_servo
 from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.systems.multirate.lock_step import LockStep
-from palpo.studies.sampled_wall import IdealDevice
+from palpo.studies.sampled_wall import IdealDevice, largest_stable
 
 SCENE = """
 title = "Ball on a wall"
@@ -55,52 +54,32 @@ GRID = np.geomspace(250.0, 250e3, 25)
 RESOLUTION = 0.02
 """Relative width at which the bisection ends."""
 HAND = HandSpec()
+LET_GO, IN_THE_HAND = "let go", "in the hand"
+GRIPS = {
+    # let go, what presses is a spring so soft that its force is constant
+    LET_GO: HandGrip(1.0, 0.0),
+    "held lightly": HandGrip(100.0, 1.0),
+    IN_THE_HAND: HandGrip(HAND.stiffness, HAND.damping),
+}
+"""Hands on the stylus, by what they are called."""
 IDEAL = IdealDevice(DEVICES["touch"].mass, HAND.damping, PERIOD)
 """The Touch's mass; as much viscous friction as the simulated hand's damper."""
 
 
-def largest_stable(
-    stable: Callable[[float], bool],
-    grid: Sequence[float] | NDArray[np.float64],
-    resolution: float = RESOLUTION,
-) -> float:
-    """Largest stiffness up to which all were found stable: a rising scan over grid, then bisection.
-
-    0 where the first is unstable already, the last of the grid where all are stable.
-    """
-    below = 0.0
-    for above in map(float, grid):
-        if not stable(above):
-            break
-        below = above
-    else:
-        return below
-    while below > 0.0 and above / below > 1.0 + resolution:
-        middle = float(np.sqrt(below * above))
-        below, above = (middle, above) if stable(middle) else (below, middle)
-    return below
-
-
 @dataclass(frozen=True)
 class ClosedLoop:
-    """A device on the wall through the real servo and tick: held by the simulated hand, or let go on it."""
+    """A device on the wall through the real servo and tick, in one of GRIPS."""
 
     device: DeviceSpec
-    held: bool
+    grip: str
     feedback: str = "constraints"
     strikes: tuple[float, ...] = STRIKES
     ticks: int = 1200
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return f"{self.device.name}, {'in the hand' if self.held else 'let go'}, {self.feedback}"
-
     def rows(self, stiffness: float, damping: float, strike: float) -> NDArray[np.float64]:
         """The servo's rows of one run, fewer than `ticks` where a number was not finite."""
-        # let go, what presses is a spring so soft that its force is constant
-        k, c = (HAND.stiffness, HAND.damping) if self.held else (1.0, 0.0)
-        stylus = make_mock(self.device, [TOUCHING - [0.0, PRESS / k, 0.0]], grip=HandGrip(k, c), dt=PERIOD)
+        grip = GRIPS[self.grip]
+        stylus = make_mock(self.device, [TOUCHING - [0.0, PRESS / grip.stiffness, 0.0]], grip=grip, dt=PERIOD)
         stylus.position[:] = stylus.measured[0] = TOUCHING
         stylus.velocity[1] = -strike
         hold = [f"tool.hold.stiffness={stiffness}", f"tool.hold.damping={damping}"]
@@ -132,4 +111,4 @@ class ClosedLoop:
     @cache  # noqa: B019 - a handful of loops that live as long as the study
     def largest(self, damping: float) -> float:
         """Largest stiffness [N/m] that comes to rest with this damping [N s/m]."""
-        return largest_stable(lambda stiffness: self.rests(stiffness, damping), GRID)
+        return largest_stable(lambda stiffness: self.rests(stiffness, damping), GRID, RESOLUTION)

@@ -13,12 +13,13 @@ from palpo.haptics.workspace import Workspace, make_workspace
 
 
 def device_spec(spec: BaseScene) -> DeviceSpec:
-    """The device's nominal figures with the scene's own mass and friction."""
+    """The device's nominal figures with the scene's own mass, friction and delay."""
     nominal, hand = DEVICES[spec.device.model], spec.device.hand
     return replace(
         nominal,
         mass=nominal.mass if hand.mass is None else hand.mass,
         friction=nominal.friction if hand.friction is None else hand.friction,
+        delay=nominal.delay if hand.delay is None else hand.delay,
     )
 
 

@@ -6,15 +6,16 @@ feels goes over to its new value in even steps, one a slow step, each of them su
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from palpo.app.systems.system import system_of
-from palpo.config.load import parse_scene, said_today
+from palpo.config.load import parse_scene, said_today, scene_tables
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.tool import HoldSpec
 from palpo.config.words import ConfigError
-from palpo.haptics.device_spec import DEVICES
+from palpo.haptics.device_spec import DEVICES, DeviceSpec
 
 SLEW = 0.1
 """Seconds, at least, in which a quantity that the hand feels goes over to another value."""
@@ -34,11 +35,13 @@ class Live:
     log: bool = False
     choices: tuple[str, ...] = ()
     help: str = ""
+    felt: bool = False
+    """Whether it is the spring between device and tool, which no device feels stiffer than it can render."""
 
 
-def around(key: str, group: str, label: str, unit: str, value: float) -> Live:
+def around(key: str, group: str, label: str, unit: str, value: float, felt: bool = False) -> Live:
     """A positive quantity whose control spans two powers of ten below its value and one above."""
-    return Live(key, group, label, unit, 1e-2 * value, 10.0 * value, value, True)
+    return Live(key, group, label, unit, 1e-2 * value, 10.0 * value, value, True, felt=felt)
 
 
 def live_keys(spec: BaseScene) -> list[Live]:
@@ -51,7 +54,7 @@ def hold_keys(key: str, hold: HoldSpec) -> list[Live]:
     if hold.mode != "coupling":
         return []
     keys = [
-        around(f"{key}.stiffness", "coupling", "stiffness", "N/m", hold.stiffness),
+        around(f"{key}.stiffness", "coupling", "stiffness", "N/m", hold.stiffness, felt=True),
         Live(
             f"{key}.damping", "coupling", "damping", "N s/m", 0.0, max(10.0, 4 * hold.damping), hold.damping
         ),
@@ -68,8 +71,7 @@ def hold_keys(key: str, hold: HoldSpec) -> list[Live]:
 
 def hand_keys(spec: BaseScene) -> list[Live]:
     """What reaches the hand: a share of the scene's force, and at most so much."""
-    strongest, felt = DEVICES[spec.device.model].max_force, spec.workspace.force_scale
-    felt = spec.workspace.scale if felt is None else felt
+    strongest, felt = DEVICES[spec.device.model].max_force, spec.workspace.felt_force
     return [
         Live("workspace.force_scale", "hand", "force scale", "", min(0.01, 0.01 * felt), max(10.0, felt),
              felt, True),
@@ -125,10 +127,45 @@ def changed(spec: BaseScene, text: str) -> Any:
         )
     if key not in known and key != "gravity":
         raise ConfigError(f"{text}: cannot be changed while the scene runs; choose one of {', '.join(known)}")
+    return _with(spec, text)
+
+
+def same_key(one: str, other: str) -> bool:
+    """Whether two changes are of one key."""
+    return one.partition("=")[0].strip() == other.partition("=")[0].strip()
+
+
+def _with(spec: BaseScene, text: str) -> Any:
+    """The scene with a key of `text` instead of what was asked of that key before."""
     origin = spec.origin
-    # it replaces an earlier change of the same key, or an hour of dragging would be read again each time
-    kept = [o for o in origin.overrides if o.partition("=")[0].strip() != key]
+    # or an hour of dragging would be read again each time
+    kept = [o for o in origin.overrides if not same_key(o, text)]
     return parse_scene(origin.text, origin.path, (*kept, text))
+
+
+def softened(spec: BaseScene, figures: Sequence[DeviceSpec]) -> tuple[Any, list[str], list[str]]:
+    """The scene whose couplings no hand's device feels stiffer than its maker's stiffest wall.
+
+    A stiffness K of the coupling is felt as s g K, by the workspace's scale s and force scale g. figures: of
+    the devices of the hands. Returns the scene, the changes that were needed, and a sentence on each.
+    """
+    changes, said = [], []
+    for number, (hand, device) in enumerate(zip(spec.hands, figures, strict=False)):
+        most = device.max_stiffness / hand.workspace.felt
+        for key in live_keys(hand):
+            if key.felt and isinstance(key.value, float) and key.value > most * (1.0 + 1e-9):
+                name = key.key
+                if number:
+                    place = number - ("tool" in scene_tables(spec.origin))
+                    name = name.replace("tool", f"tools.{place}", 1)
+                changes.append(f"{name}={most!r}")
+                said.append(
+                    f"{name} is {most:.4g} N/m instead of {key.value:.4g}: a {device.name} renders at most "
+                    f"{device.max_stiffness:g} N/m"
+                )
+    for change in changes:
+        spec = _with(spec, change)
+    return spec, changes, said
 
 
 def device_values(spec: BaseScene) -> tuple[float, float]:

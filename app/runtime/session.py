@@ -149,6 +149,7 @@ class Session:
                 choice.heard = self.progress.say
             self.device = self.choice.open(self.spec, self._open)
             self._figures = open_further(self.spec, self.choices, self._open)
+        self._soften()
         compile_ahead(self.spec.system, self.progress)  # type: ignore[attr-defined]
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
@@ -173,6 +174,13 @@ class Session:
         self.trace = RingTrace(self.rig.servo)
         if self.options.record is not None:
             self.record(self.options.record)
+
+    def _soften(self) -> list[str]:
+        """Keep the couplings within what the devices render, and say so; the changes that this needs."""
+        self.spec, changes, said = live.softened(self.spec, [self.device, *self._figures])
+        for words in said:
+            self._notes.add_once(words)
+        return changes
 
     def _make(self, progress: Progress | None = None) -> Rig:
         """A rig at rest."""
@@ -237,7 +245,11 @@ class Session:
         """Change a live key of the scene from the next slow step on; raises ConfigError if it cannot be."""
         text = live.change_text(self.spec, key, value)
         self.spec = live.changed(self.spec, text)
-        self.slow.ask(text)
+        softer = self._soften()
+        # a device that is to feel more of the scene meets a coupling that is soft enough already
+        for asked in (*softer, text):
+            if asked in softer or not any(live.same_key(text, other) for other in softer):
+                self.slow.ask(asked)
 
     def pause(self, on: bool) -> None:
         """Fade the force and stop the scene's time, or go on."""

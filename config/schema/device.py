@@ -46,6 +46,12 @@ class HandSpec(Spec):
     damping: Damping = Field(4.0, ge=0, description="Damper from the target to the stylus.")
     mass: Mass | None = Field(None, gt=0, description="Moving mass; without it, the device's own.")
     friction: Force | None = Field(None, ge=0, description="Dry friction; without it, the device's own.")
+    delay: Time | None = Field(
+        None,
+        ge=0,
+        le=0.05,
+        description="From a pose to the force that answers it; without it, the device's own.",
+    )
 
 
 class HapticDevice(Spec):
@@ -87,6 +93,16 @@ class WorkspaceSpec(Spec):
     def quaternion(self) -> tuple[float, float, float, float]:
         """Unit quaternion (w, x, y, z) of the rotation."""
         return quaternion(self.rotation)
+
+    @property
+    def felt_force(self) -> float:
+        """Device force per scene force."""
+        return self.scale if self.force_scale is None else self.force_scale
+
+    @property
+    def felt(self) -> float:
+        """Stiffness, or damping, in the hand over that of the scene."""
+        return self.scale * self.felt_force
 
 
 class Safety(Spec):

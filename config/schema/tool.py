@@ -19,7 +19,7 @@ class HoldSpec(Place):
     )
     orientation: Flag = Field(True, description="Whether the orientation is held as well.")
     stiffness: Stiffness = Field(500.0, gt=0, description="Spring of the coupling.")
-    damping: Damping = Field(1.0, ge=0, description="Damper of the coupling.")
+    damping: Damping = Field(2.0, ge=0, description="Damper of the coupling.")
     rotational_stiffness: RotationalStiffness = Field(1.0, gt=0, description="Spring on the orientation.")
     rotational_damping: RotationalDamping = Field(0.001, ge=0, description="Damper on the orientation.")
 

@@ -1,4 +1,4 @@
-"""The mock device: a stylus of a real device's mass, friction, resolution and force, in a simulated hand."""
+"""The mock device: a stylus of a real device's mass, friction, delay and resolution, in a simulated hand."""
 
 from numpy.typing import ArrayLike
 
@@ -32,6 +32,7 @@ def make_mock(
         grip=grip,
         mass=spec.mass,
         friction=spec.friction,
+        delay=spec.delay,
         resolution=spec.resolution,
         velocity_cutoff_hz=velocity_cutoff_hz,
         dt=dt,

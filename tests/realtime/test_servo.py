@@ -130,7 +130,8 @@ def test_a_stale_frame_takes_the_force_away_and_a_fresh_one_brings_it_back():
     sent = np.linalg.norm(drain_rows(wall.servo)[:, SENT], axis=1)
     assert sent[999] > 0.5
     assert (sent[1301:2000] == 0.0).all()
-    assert sent[-1] == pytest.approx(sent[999], rel=0.05)
+    # friction may hold the stylus on either side of where hand and wall balance
+    assert sent[-1] == pytest.approx(sent[999], abs=2.0 * TOUCH.friction * 300.0 / (400.0 + 300.0))
     # ages 251 to 999
     assert servo_summary(wall.servo)["stale"] == 749
     assert servo_summary(wall.servo)["limits"]["watchdog_trips"] == 1

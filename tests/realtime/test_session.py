@@ -86,7 +86,7 @@ def test_a_run_in_threads_is_repeated_bit_for_bit(recorded):
 @pytest.mark.parametrize("kind", ["paper", "extrapolated"])
 def test_the_literal_kinds_are_repeated_bit_for_bit_too(tmp_path, kind):
     path = tmp_path / "run.h5"
-    run(replace(PROBE, record=path, interface=kind, duration=0.4))
+    run(replace(PROBE, record=path, interface=kind, duration=0.6))
     columns = read_recording(path).columns
     assert columns["contacts"].max() > 0 and not (columns["tick_flags"] & CONTACTS_LOST).any()
     again = replay(path)

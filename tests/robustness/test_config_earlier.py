@@ -1,5 +1,6 @@
 """Scenes, overrides and recorded changes from before all systems had one list of bodies."""
 
+import re
 import tomllib
 
 import pytest
@@ -66,6 +67,24 @@ def test_a_soft_body_of_a_recording_is_of_what_it_was_of_then(defaults, elements
     text = today.origin.text.replace('elements = "tet4"', "")
     told = {"path": str(today.origin.path), "text": text, "overrides": (), **defaults}
     assert recorded_scene(told).bodies[0].elements == elements
+
+
+@pytest.mark.parametrize(
+    ("name", "now"),
+    [("probe", [2.0]), ("two-hands", [2.0, 2.0]), ("suction-cube", [2.0]), ("hapco-16", [2.0])],
+)
+def test_a_coupling_of_a_recording_is_damped_as_it_was_then(name, now):
+    today = load_scene(name)
+    lines = re.sub(r'damping = "[0-9.]+ N s/m", ', "", today.origin.text).splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("damping = "))
+
+    def dampings(**told):
+        scene = recorded_scene({"path": str(today.origin.path), "text": text, "overrides": (), **told})
+        return [hand.tool.hold.damping for hand in scene.hands]
+
+    assert dampings(defaults=DEFAULTS) == now
+    # a pose that is imposed has no damper
+    assert dampings(defaults=3) == (now if name == "hapco-16" else [1.0] * len(now))
 
 
 EARLIER_KEYS = [

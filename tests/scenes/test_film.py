@@ -22,11 +22,15 @@ ODD_RATE = "rates.low_hz=20"
 """Slower than the film: pictures must not wait for it."""
 
 
+MOVING = "device.path=[[0.0, -0.01, 0.045, 0.0], [0.4, 0.01, 0.031, 0.0]]"
+
+
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("film") / "run.h5"
     session = Session(
-        Options("probe", (ODD_RATE,), device="mock", lock_step=True, duration=LASTS, record=path)
+        # a hand that moves from the start: a GIF leaves out pictures that are alike
+        Options("probe", (ODD_RATE, MOVING), device="mock", lock_step=True, duration=LASTS, record=path)
     )
     session.prepare()
     assert not session.run().status

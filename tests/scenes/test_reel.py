@@ -60,7 +60,7 @@ def test_a_ghost_of_a_scene_without_a_held_tool_is_refused():
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
     path = tmp_path_factory.mktemp("reel") / "run.h5"
-    session = Session(Options("probe", device="mock", lock_step=True, duration=0.3, record=path))
+    session = Session(Options("probe", device="mock", lock_step=True, duration=1.2, record=path))
     session.prepare()
     assert not session.run().status
     return path
@@ -78,7 +78,7 @@ def test_the_ghost_is_the_tool_where_the_recorded_rows_have_it(recording):
         """Of the row that the picture was taken after."""
         return held[round(reel.at(seconds).time / 1e-3) - 1]
 
-    for before, after in ((0.05, 0.2), (0.2, 0.11), (0.11, 0.29)):
+    for before, after in ((0.3, 1.0), (1.0, 0.8), (0.8, 1.15)):
         # a ball that turns by nothing: all of it moves as the held point does
         moved = (ghost.at(after) - ghost.at(before)).mean(axis=0)
         way = told(after) - told(before)

@@ -51,13 +51,41 @@ def test_a_free_stylus_falls_under_a_constant_force_as_f_t_squared_over_2m():
     assert positions[:, 2] == pytest.approx(-0.2 / (2 * MASS) * t**2, rel=1e-10)
 
 
-def test_coulomb_friction_stops_a_stylus_after_m_v_squared_over_2f():
-    device = stylus(friction=0.26, slip_speed=1e-4)
+def test_dry_friction_stops_a_stylus_after_m_v_squared_over_2f_and_it_sticks_there():
+    device = stylus(friction=0.26)
     device.velocity[0] = 0.5
     positions, _ = run(device, 400)
-    # the drag is exponential within a substep of h = 0.25 ms: relative error F h / (2 m v) = 0.15%
-    assert positions[-1, 0] == pytest.approx(MASS * 0.5**2 / (2 * 0.26), rel=5e-3)
-    assert abs(device.velocity[0]) < 1e-9
+    # the velocity is exact but in the substep of h = 0.25 ms in which it ends: 1/2 (F h / m v)^2 = 4e-6
+    assert positions[-1, 0] == pytest.approx(MASS * 0.5**2 / (2 * 0.26), rel=1e-5)
+    assert not device.velocity.any() and (positions[-1] == positions[-50]).all()
+
+
+def test_a_stylus_sticks_to_the_last_bit_below_its_friction_and_slides_by_the_rest_above_it():
+    held, _ = run(stylus(friction=0.26), 1000, (0.15, -0.21, 0.0))
+    assert not held.any(), "0.258 N do not move it, however long they pull"
+    positions, _ = run(stylus(friction=0.26), 200, (0.36, 0.0, 0.0))
+    t = np.arange(200) * T
+    assert positions[:, 0] == pytest.approx((0.36 - 0.26) / (2 * MASS) * t**2, rel=1e-10)
+
+
+def test_in_a_hand_that_goes_steadily_friction_holds_the_stylus_back_by_f_over_k():
+    path = np.outer(np.arange(4000) * T * 0.02, [1.0, 0.0, 0.0])
+    positions, _ = run(make_virtual_device(path, grip=HandGrip(), friction=0.26, mass=MASS), 3000)
+    # after 3 s the hand's swing, of time constant 2 m / c = 22 ms, is gone
+    assert path[2999, 0] - positions[2999, 0] == pytest.approx(0.26 / 400.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.5e-3, 1e-3, 2e-3, 3.25e-3])
+def test_a_force_moves_the_stylus_once_the_delay_is_over(delay):
+    positions, _ = run(stylus(delay=delay), 200, (0.1, 0.0, 0.0))
+    late = np.maximum(np.arange(200) * T - delay, 0.0)
+    assert positions[:, 0] == pytest.approx(0.1 / (2 * MASS) * late**2, rel=1e-10, abs=1e-18)
+
+
+@pytest.mark.parametrize("delay", [-1e-3, 0.06, np.nan])
+def test_a_delay_that_cannot_be_is_refused(delay):
+    with pytest.raises(HapticsError, match="delay"):
+        stylus(delay=delay)
 
 
 def test_viscous_friction_decays_the_speed_exponentially():
@@ -205,8 +233,9 @@ def test_a_mock_touch_pressed_on_a_wall_rests_where_hand_and_wall_balance():
     servo_run(wall.servo, 5000)
     rows = drain_rows(wall.servo)
     balance = 0.01 * 400.0 / (400.0 + 300.0)
-    # the wall acts on the rounded position: half an encoder step, and as much again in the force's balance
-    assert rows[-1, NAMES.index("px")] == pytest.approx(balance, abs=TOUCH.resolution)
+    # half an encoder step, as much again in the force's balance, and what friction holds against both springs
+    stuck = TOUCH.friction / (400.0 + 300.0)
+    assert rows[-1, NAMES.index("px")] == pytest.approx(balance, abs=TOUCH.resolution + stuck)
 
 
 @pytest.mark.parametrize(

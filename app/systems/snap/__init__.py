@@ -46,7 +46,7 @@ class Snap(System):
                  help="at most, chosen by k-means; 0: every touching point"),
             Live("admittance.stiffness", "admittance", "stiffness K_ad", "N/m", 0.01 * stiffness,
                  10.0 * stiffness, stiffness, True,
-                 help="mass and damping follow, unless the scene gives them"),
+                 help="mass and damping follow, unless the scene gives them", felt=True),
             Live("admittance.damping", "admittance", "damping D_ad", "N s/m", 0.0, 4.0 * damping + 1.0,
                  damping),
             around("admittance.mass", "admittance", "mass M_ad", "kg", mass),
