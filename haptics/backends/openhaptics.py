@@ -137,11 +137,12 @@ class OpenHapticsDevice:
         hd, constants = self.library.hd, self.library.constants
         self.library.refuse_hanging()
         self.library.take_errors()
-        self.handle = int(hd.hdInitDevice(None if name is None else name.encode()))
+        self.handle, self.answers_to, errors = self.library.initialise(name)
         if self.handle == constants.HD_INVALID_HANDLE:
-            raise HapticsError(f"{self.title} cannot be opened: {self._cause()}")
+            cause = explain(*errors[0]) if errors else "check its name in Touch Setup, cable and power"
+            raise HapticsError(f"{self.title} cannot be opened: {cause}")
         try:
-            self.library.refuse_fatal(f"{self.title} cannot be opened")
+            self.library.refuse_fatal(f"{self.title} cannot be opened", errors)
             self.identity = self._read_identity()
             self._prepare(patience, tell, given_up)
         except BaseException:
@@ -149,14 +150,10 @@ class OpenHapticsDevice:
             raise
         _opened[name] = self
 
-    def _cause(self) -> str:
-        errors = self.library.take_errors()
-        return explain(*errors[0]) if errors else "check its name in Touch Setup, cable and power"
-
     def _prepare(self, patience: float, tell: Callable[[str], object], given_up: Callable[[], bool]) -> None:
         """On the running scheduler, without force: calibrate, and find out what the device has."""
         c = self.library.constants
-        styles = self._integer(c.HD_CALIBRATION_STYLE)
+        styles = self.library.integer(c.HD_CALIBRATION_STYLE)
         self.style, self.what_to_do = _update_style(styles, c), _what_to_do(styles, c)
         addresses = [self.library.address(name) for name in FUNCTIONS]
         tick = prepare.make_preparing(addresses, self.handle, self.style)
@@ -216,26 +213,21 @@ class OpenHapticsDevice:
             driver=self._text(c.HD_DEVICE_DRIVER_VERSION),
             serial=self._text(c.HD_DEVICE_SERIAL_NUMBER),
             firmware=self._doubles(c.HD_DEVICE_FIRMWARE_VERSION, 1)[0],
-            update_rate=self._integer(c.HD_UPDATE_RATE),
+            update_rate=self.library.integer(c.HD_UPDATE_RATE),
             max_force=self._doubles(c.HD_NOMINAL_MAX_FORCE, 1)[0],
             max_continuous_force=self._doubles(c.HD_NOMINAL_MAX_CONTINUOUS_FORCE, 1)[0],
             max_stiffness=self._doubles(c.HD_NOMINAL_MAX_STIFFNESS, 1)[0] / MILLIMETRE,
             max_damping=self._doubles(c.HD_NOMINAL_MAX_DAMPING, 1)[0] / MILLIMETRE,
             max_workspace=reach,
             usable_workspace=usable,
-            input_dof=self._integer(c.HD_INPUT_DOF),
-            output_dof=self._integer(c.HD_OUTPUT_DOF),
+            input_dof=self.library.integer(c.HD_INPUT_DOF),
+            output_dof=self.library.integer(c.HD_OUTPUT_DOF),
         )
 
     def _doubles(self, name: int, n: int) -> list[float]:
         values = (ctypes.c_double * n)(*[math.nan] * n)
         self.library.hd.hdGetDoublev(name, values)
         return [math.nan] * n if self.library.take_errors() else list(values)
-
-    def _integer(self, name: int) -> int:
-        value = ctypes.c_int(0)
-        self.library.hd.hdGetIntegerv(name, ctypes.byref(value))
-        return 0 if self.library.take_errors() else value.value
 
     def _text(self, name: int) -> str:
         text = self.library.hd.hdGetString(name)

@@ -10,15 +10,18 @@ import importlib.util
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from palpo.haptics.errors import HapticsError
 
-WARN, FATAL = 0, 1
-"""Severity of an error: report it and go on, or fade and stop."""
+WARN, FATAL, FADE = 0, 1, 2
+"""Severity of an error: report it and go on, fade and stop, or fade and bring the force back."""
+DEFAULT_NAMES = (None, "Default Device", "Default PHANToM")
+"""What drivers call the device that nobody names: libHD's own default, that of Touch Setup's drivers, and
+that of those before, for a Phantom."""
 
 
 class DeviceError(NamedTuple):
@@ -34,6 +37,7 @@ ANSWER = 0.5
 ERROR_DEPTH = 64
 """Errors taken from the stack at a time; libHD's holds fewer."""
 BAD_HANDLE = 0x0104
+ABSENT = 0x0303
 BAD_READING = 0x10000
 """Not libHD's: a pose that is no rotation or not finite."""
 # The numbers of hdDefines.h; pyOpenHaptics gives HD_INVALID_OPERATION that of HD_INVALID_INPUT_TYPE.
@@ -47,11 +51,11 @@ ERRORS = {
     0x0201: DeviceError("HD_EXCEEDED_MAX_FORCE", "the force exceeded what the device can give", WARN),
     0x0202: DeviceError("HD_EXCEEDED_MAX_FORCE_IMPULSE", "the force changed too fast for the device", WARN),
     0x0203: DeviceError("HD_EXCEEDED_MAX_VELOCITY", "the stylus moved too fast for the device", WARN),
-    0x0204: DeviceError("HD_FORCE_ERROR", "the device failed to give the force", FATAL),
+    0x0204: DeviceError("HD_FORCE_ERROR", "the device failed to give the force", FADE),
     0x0300: DeviceError("HD_DEVICE_FAULT", "the device reports a fault; switch it off and on again", FATAL),
     0x0301: DeviceError("HD_DEVICE_ALREADY_INITIATED", "the device is in use already", FATAL),
     0x0302: DeviceError("HD_COMM_ERROR", "the device was lost; check its cable and power", FATAL),
-    0x0303: DeviceError("HD_COMM_CONFIG_ERROR", "the device is not connected; check name and cable", FATAL),
+    ABSENT: DeviceError("HD_COMM_CONFIG_ERROR", "the device is not connected; check name and cable", FATAL),
     0x0304: DeviceError("HD_TIMER_ERROR", "the driver's timer failed", FATAL),
     0x0400: DeviceError("HD_ILLEGAL_BEGIN", "a frame of the device was begun out of order", FATAL),
     0x0401: DeviceError("HD_ILLEGAL_END", "a frame of the device was ended out of order", FATAL),
@@ -124,6 +128,29 @@ class HdLibrary:
         """Address of a function, for compiled code."""
         return int(ctypes.cast(getattr(self.hd, name), ctypes.c_void_p).value or 0)
 
+    def integer(self, name: int) -> int:
+        """A property of the current device; 0 for one that it does not know."""
+        value = ctypes.c_int(0)
+        self.hd.hdGetIntegerv(name, ctypes.byref(value))
+        return 0 if self.take_errors() else value.value
+
+    def initialise(self, name: str | None) -> tuple[int, str | None, list[tuple[int, int]]]:
+        """Open the device of this name, or of the first of DEFAULT_NAMES that one is connected by.
+
+        Returns its handle, the name that it answers to, and the errors on the way; where nothing answers
+        HD_INVALID_HANDLE, and the errors of the first name.
+        """
+        first: list[tuple[int, int]] = []
+        for answering in DEFAULT_NAMES if name is None else (name,):
+            handle = int(self.hd.hdInitDevice(None if answering is None else answering.encode()))
+            errors = self.take_errors()
+            if handle != self.constants.HD_INVALID_HANDLE:
+                return handle, answering, errors
+            first = first or errors
+            if any(code != ABSENT for code, _ in errors):
+                break  # it is there, but cannot be used: no other one is meant
+        return int(self.constants.HD_INVALID_HANDLE), name, first
+
     def take_errors(self) -> list[tuple[int, int]]:
         """Empty the error stack: (code, internal code), the oldest first."""
         found: list[tuple[int, int]] = []
@@ -131,9 +158,9 @@ class HdLibrary:
             found.append((int(error.errorCode), int(error.internalErrorCode)))
         return found[::-1]
 
-    def refuse_fatal(self, doing: str) -> None:
-        """Empty the error stack; raises HapticsError for its first fatal error."""
-        for code, internal in self.take_errors():
+    def refuse_fatal(self, doing: str, errors: Sequence[tuple[int, int]] | None = None) -> None:
+        """Raise HapticsError for the first fatal one of these errors, or of the stack's, which is emptied."""
+        for code, internal in self.take_errors() if errors is None else errors:
             if is_fatal(code):
                 raise HapticsError(f"{doing}: {explain(code, internal)}")
 
@@ -145,7 +172,8 @@ class HdLibrary:
     def schedule(self, callback: int, data: int, rate_hz: float) -> int:
         """Have the scheduler call `callback(data)` at each tick; the job's handle. The first job starts it.
 
-        Raises HapticsError if the scheduler does not run at the rate, or refuses the job.
+        A driver may refuse to be told the rate: then what it says of its own decides. Raises HapticsError if
+        the scheduler does not run at the rate, or refuses the job.
         """
         self.refuse_hanging()
         if any(rate != rate_hz for rate in self._jobs.values()):
@@ -156,7 +184,13 @@ class HdLibrary:
         if first:
             self.take_errors()
             self.hd.hdSetSchedulerRate(round(rate_hz))
-            self.refuse_fatal(f"the device's scheduler does not run at {rate_hz:g} Hz")
+            refused = any(is_fatal(code) for code, _ in self.take_errors())
+            own = self.integer(self.constants.HD_UPDATE_RATE)
+            if refused and own not in (0, round(rate_hz)):
+                raise HapticsError(
+                    f"the device's scheduler does not run at {rate_hz:g} Hz but at {own}; "
+                    f"run the scene with --set rates.servo_hz={own}"
+                )
         job = int(self.hd.hdScheduleAsynchronous(callback, data, self.constants.HD_MAX_SCHEDULER_PRIORITY))
         if first:
             self.refuse_fatal("the device's scheduler refused the servo")

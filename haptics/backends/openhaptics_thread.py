@@ -78,7 +78,7 @@ class Reports:
         if held & SWITCH_OPEN:
             return "the safety switch of the stylus is open: hold it to feel"
         if held & FORCE_TAKEN:
-            return "the driver switched the force off, as it does when the stylus is too fast; it comes back"
+            return "the driver took the force, as it does when the stylus is too fast; it comes back"
         return ""
 
 
@@ -95,7 +95,7 @@ class TouchCompanion(PolledThread):
 
     def __init__(self, servo: Servo, device: OpenHapticsDevice, tell: Callable[[str], object] = str) -> None:
         """tell: hears why the device gives no force now, and an empty text once it does."""
-        self._guardian, self._library = Guardian(device.name), device.library
+        self._guardian, self._library = Guardian(device.answers_to), device.library
         self._touch = tick_of(servo, device, self._guardian)
         reports = Reports(self._touch, device, tell)
         super().__init__(
@@ -126,7 +126,7 @@ class TouchThread:
         self.servo, self.device = servo, device
         self.error: BaseException | None = None
         self.scheduler = "the device's scheduler was not started"
-        self._guardian = Guardian(device.name)
+        self._guardian = Guardian(device.answers_to)
         self._tick = tick_of(servo, device, self._guardian)
         self._reports = Reports(self._tick, device, tell)
         self._data = touch_data(self._tick)

@@ -6,8 +6,9 @@ compiled code is kept on disk. Its axes (x right, y up, z toward the user) and n
 
 The servo is held, faded and frozen, while the device cannot give a force or may not get one: its calibration
 needs an update, which comes at zero force and may move its origin; its safety switch is open; its driver has
-switched the force off, as it does when the stylus is too fast, which is then switched on again at zero force.
-A switch counts as one once it has been seen closed: devices without one may report it open for ever.
+switched the force off, as it does when the stylus is too fast, or could not give it; it is then switched on
+again at zero force. A switch counts as one once it has been seen closed: devices without one may report it
+open for ever.
 
 A second device is read and told its force within the first one's tick, in a frame of its own (`touch_read`,
 `touch_write`), since one scheduler calls all of libHD's devices: each call is preceded by making it current.
@@ -32,7 +33,14 @@ from palpo.haptics.backends.foreign import (
     call_word,
 )
 from palpo.haptics.backends.guardian import RESTS
-from palpo.haptics.backends.openhaptics_library import BAD_HANDLE, BAD_READING, ERROR_DEPTH, ERRORS, FATAL
+from palpo.haptics.backends.openhaptics_library import (
+    BAD_HANDLE,
+    BAD_READING,
+    ERROR_DEPTH,
+    ERRORS,
+    FADE,
+    FATAL,
+)
 from palpo.haptics.backends.openhaptics_reading import convert_reading
 from palpo.haptics.clock import now_ns
 from palpo.haptics.control import hold_servo, is_frozen
@@ -214,13 +222,21 @@ def _lateness(tick):
     return late
 
 
+@inlined
+def _hold(tick, why, on):
+    held = tick.words[HELD]
+    tick.words[HELD] = held | why if on else held & ~why
+
+
 @kernel
 def _note(tick, code, internal):
-    """Count an error; whether it ends the run, as an unknown one does."""
+    """Count an error; whether it ends the run, as an unknown one does. One may hold the force off."""
     n = tick.known.shape[0]
     for k in range(n):
         if tick.known[k, 0] == code:
             tick.counts[k] += 1
+            if tick.known[k, 1] == FADE:
+                _hold(tick, FORCE_TAKEN, True)
             return tick.known[k, 1] == FATAL
     tick.counts[n] += 1
     tick.fault[0].unknown = code
@@ -275,12 +291,6 @@ def _begin(tick, first):
         call_values(f[_GET_INTEGERS], HD_CURRENT_SAFETY_SWITCH, tick.switch.ctypes.data)
     _take_errors(tick)
     return True
-
-
-@inlined
-def _hold(tick, why, on):
-    held = tick.words[HELD]
-    tick.words[HELD] = held | why if on else held & ~why
 
 
 @kernel

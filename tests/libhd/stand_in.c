@@ -80,7 +80,7 @@ static unsigned long rate;
 #define JOBS 16
 static Job jobs[JOBS];
 static pthread_t thread;
-static volatile int running;
+static volatile int running, no_default, rate_fixed;
 
 /* Note an event in the file that the environment names, for a test whose process will be gone. */
 static void note(const char *event) {
@@ -205,6 +205,7 @@ HHD hdInitDevice(const char *name) {
     HHD handle = INVALID_HANDLE;
     pthread_mutex_lock(&lock);
     int k = 0;
+    if (!name && no_default) k = DEVICES;
     while (k < DEVICES && strcmp(devices[k].name, name ? name : devices[0].name)) k++;
     if (k == DEVICES || !devices[k].connected) {
         raise_error(COMM_CONFIG_ERROR, 0, INVALID_HANDLE);
@@ -483,7 +484,7 @@ void hdStopScheduler(void) {
 
 void hdSetSchedulerRate(unsigned long hz) {
     pthread_mutex_lock(&lock);
-    if (hz == 500 || hz == 1000) rate = hz;
+    if (!rate_fixed && (hz == 500 || hz == 1000)) rate = hz;
     else raise_error(INVALID_VALUE, 0, current);
     pthread_mutex_unlock(&lock);
 }
@@ -548,12 +549,16 @@ void standin_reset(void) {
     illegal = starts = ticks = overrun = stolen = real_period = 0;
     stall_at = hang_at = NEVER;
     rate = 1000;
+    no_default = rate_fixed = 0;
     pthread_mutex_unlock(&lock);
 }
 
 __attribute__((constructor)) static void begin(void) { standin_reset(); }
 
 void standin_connect(int k, int connected) { devices[k].connected = connected; }
+/* A device answers to this name only; or nobody may set the scheduler's rate, which is this [Hz]. */
+void standin_named(int k, const char *name) { devices[k].name = name, no_default |= k == 0; }
+void standin_fixed_rate(int hz) { rate = hz, rate_fixed = 1; }
 void standin_calibration(int k, HDenum status, HDenum styles) {
     devices[k].calibration = status;
     devices[k].styles = styles;

@@ -21,6 +21,8 @@ READING = 23
 _INT, _LONG, _DOUBLE, _POINTER = ctypes.c_int, ctypes.c_long, ctypes.c_double, ctypes.c_void_p
 _SIGNATURES = {
     "connect": (_INT, _INT),
+    "named": (_INT, ctypes.c_char_p),
+    "fixed_rate": (_INT,),
     "calibration": (_INT, ctypes.c_uint, ctypes.c_uint),
     "fault": (_INT, ctypes.c_uint, _INT, _LONG, _LONG),
     "unplug": (_INT, _LONG),

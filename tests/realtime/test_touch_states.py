@@ -11,7 +11,9 @@ from palpo.app.devices.table import choose
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.haptics.backends import openhaptics_prepare
+from palpo.haptics.backends.guardian import Guardian
 from palpo.haptics.backends.openhaptics import OpenHapticsDevice, find
+from palpo.haptics.backends.openhaptics_library import load
 from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.device import EXTERNAL, make_virtual_device
@@ -202,7 +204,7 @@ def test_a_driver_that_cuts_the_force_of_a_fast_stylus_is_answered_by_a_fade_and
     wall = touch_wall()
     with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
         until(thread, lambda: thread.state != "")
-        assert "switched the force off" in thread.state
+        assert "took the force" in thread.state
         until(thread, lambda: thread.state == "" and not is_frozen(wall.servo))
         wait(wall.servo, tick_count(wall.servo) + 300)
         assert thread.running
@@ -211,6 +213,88 @@ def test_a_driver_that_cuts_the_force_of_a_fast_stylus_is_answered_by_a_fade_and
     assert off == 300 and never_jumps(forces[off:])
     assert forces[-100] == pytest.approx([-PRESSED, 0.0, 0.0], abs=1e-12)
     assert stand_in.counts["illegal"] == 0
+
+
+def test_a_force_that_the_device_fails_to_give_fades_and_comes_back(stand_in):
+    stand_in.script(DEFAULT, press())
+    stand_in.fault(DEFAULT, 0x0204, 400, 420)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+        heard = {}
+        end = time.monotonic() + 20.0
+        while tick_count(wall.servo) < 1200:
+            assert time.monotonic() < end and thread.running, thread.reason
+            heard |= thread.events()
+            time.sleep(1e-3)
+    assert any("HD_FORCE_ERROR" in words for words in heard)
+    forces = stand_in.forces(DEFAULT)
+    # held from the first error on, faded within 50 ticks and a few to hear of it, back once it is over
+    pressed, off = forces[300:380, 0], np.flatnonzero(forces[300:1200, 0] == 0.0) + 300
+    assert pressed == pytest.approx(-PRESSED) and 400 < off[0] < 460 and off[-1] < 480
+    assert never_jumps(forces) and forces[-100, 0] == pytest.approx(-PRESSED)
+    assert stand_in.counts["illegal"] == 0
+
+
+def test_a_force_that_it_never_gives_again_stays_off(stand_in):
+    stand_in.script(DEFAULT, press())
+    stand_in.fault(DEFAULT, 0x0204, 400, 10**9)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+        until(thread, lambda: tick_count(wall.servo) > 440 and thread.state != "")
+        for _ in range(300):
+            time.sleep(1e-3)
+            thread.events()
+    forces = np.abs(stand_in.forces(DEFAULT)[460:, 0])
+    # between two errors it is let on for the tick in which the error is not known yet
+    assert len(forces) and forces.max() <= 2.0 * PRESSED / 250
+
+
+# ---- what drivers call it, and the rates that they have
+
+
+@pytest.mark.parametrize("name", [b"Default PHANToM", b"Default Device"])
+def test_a_driver_that_knows_no_default_device_is_asked_by_the_names_of_all_generations(stand_in, name):
+    stand_in.named(DEFAULT, name)
+    with OpenHapticsDevice() as device:
+        assert device.answers_to == name.decode() and device.identity.model == "Touch"
+        assert Guardian(device.answers_to)._name == name.decode()
+    assert find().ok
+
+
+def test_a_default_device_in_use_is_not_replaced_by_another_that_a_default_name_means(stand_in):
+    stand_in.named(LEFT, b"Default PHANToM")
+    library = load()
+    taken = library.hd.hdInitDevice(None)
+    with pytest.raises(HapticsError, match="the device is in use already"):
+        OpenHapticsDevice()
+    assert not stand_in.initialised(LEFT)
+    library.hd.hdDisableDevice(taken)
+
+
+def test_where_nothing_is_connected_the_sentence_is_that_of_the_default_device(stand_in):
+    stand_in.connect(DEFAULT, 0)
+    with pytest.raises(HapticsError, match=r"the default device cannot be opened: .*HD_COMM_CONFIG_ERROR"):
+        OpenHapticsDevice()
+
+
+def test_a_scheduler_whose_rate_nobody_may_set_is_used_as_it_is(stand_in):
+    stand_in.fixed_rate(1000)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device):
+        wait(wall.servo, 300)
+    assert stand_in.forces(DEFAULT)[280, 0] == pytest.approx(-PRESSED) and stand_in.counts["illegal"] == 0
+
+
+def test_one_of_another_rate_is_refused_in_words(stand_in):
+    stand_in.fixed_rate(500)
+    wall = touch_wall()
+    with (
+        OpenHapticsDevice() as device,
+        pytest.raises(HapticsError, match="does not run at 1000 Hz but at 500"),
+        TouchThread(wall.servo, device),
+    ):
+        pass
+    assert not stand_in.running()
 
 
 @pytest.mark.parametrize("temperature", [0.5, 0.9, 1.0, 35.0])

@@ -26,6 +26,9 @@ from palpo.haptics.backends.openhaptics_library import (
     let_find,
     library_folders,
 )
+from palpo.haptics.backends.openhaptics_library import (
+    FATAL as FATAL_ONES,
+)
 from palpo.haptics.backends.openhaptics_thread import TouchThread
 from palpo.haptics.backends.openhaptics_tick import touch_callback
 from palpo.haptics.control import finished_reason, tick_count
@@ -45,7 +48,9 @@ FADE = 50
 FAULT_AT = 400
 UNKNOWN = 0x0777
 WARNINGS = [code for code, error in ERRORS.items() if error.severity == WARN]
-FATAL = [code for code in ERRORS if code not in (*WARNINGS, BAD_READING)] + [UNKNOWN]
+FATAL = [code for code, error in ERRORS.items() if error.severity == FATAL_ONES and code != BAD_READING] + [
+    UNKNOWN
+]
 OK, NEEDS_UPDATE, NEEDS_MANUAL_INPUT = 0x5000, 0x5001, 0x5002
 RESET, AUTO, INKWELL = 1, 2, 4
 
