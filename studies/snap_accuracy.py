@@ -61,7 +61,12 @@ CASES = (
 )
 AS_SHIPPED = "as shipped"
 WITHIN = 5.0
-"""Of the peak force [%]: RMS before release, and peak and drop themselves."""
+"""Of the peak force [%]: RMS before release, and the peak itself."""
+CLICKED = 10.0
+"""The drop, and the RMS after the release over the peak [%]."""
+AFTER = 40
+"""Milliseconds from the release on that are felt as what comes after the click: hooks that slide on the
+shoulder, then fall behind it."""
 NOISE = 0.1
 """Of the displacements and forces for identification, over their RMS [-]."""
 EXACT = SocketModel(
@@ -108,6 +113,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     write_csv(out / "errors.csv", rows)
     write_csv(out / "floor.csv", floors)
     save_figure(out / "accuracy.png", 2.4 + 2.3 * ((len(felt) + 2) // 3), partial(_draw, felt=felt))
+    save_figure(out / "click.png", 3.2 if quick else 5.6, partial(_draw_click, felt=felt))
     save_figure(out / "budget.png", 1.4 + 0.9 * len(SCENES), partial(_draw_budget, rows=budgets))
     _print(rows, floors)
     _print_budget(budgets)
@@ -136,6 +142,7 @@ def budget(kind: str, progress: Progress) -> dict[str, FeltForce]:
         "points twice as near": {"spacing": n.spacing / 2},
         "solved to 1e-8": {"tolerance": 1e-8, "sweeps": 2000},
         f"{'without' if n.edges else 'with'} the plug's edges": {"edges": not n.edges},
+        "without settling": {"settling": 0.0},
     }
     if n.meridians is None:
         changes |= {"no clusters": {"clusters": 0, "capacity": 200}, "not reduced": {"static": None}}
@@ -177,6 +184,7 @@ def _row(case: str, name: str, f: FeltForce, reference: FeltForce) -> Row:
     top = _peaks_at(reference)
     both = min(top, _peaks_at(f))
     error, peak = f.force - reference.force, reference.click.peak
+    release = round(reference.click.release / STEP)
     return {
         "connector": case,
         "model": name,
@@ -184,6 +192,7 @@ def _row(case: str, name: str, f: FeltForce, reference: FeltForce) -> Row:
         "dimensions": f.dimensions,
         "rms_percent": percent_rms(error[:both], peak),
         "rms_to_its_release_percent": percent_rms(error[:top], peak),
+        "rms_after_percent": percent_rms(error[release : release + AFTER], peak),
         "peak_N": f.click.peak,
         "drop_N": f.click.drop,
         "release_s": f.click.release,
@@ -297,7 +306,11 @@ def _click_claims(rows: Sequence[Row]) -> list[Claim]:
                 "002, V-C2: 10% against a sensor",
             ),
             at_most(f"{name}: error of the peak", abs(row["peak_error_percent"]), WITHIN, "%", source),
-            at_most(f"{name}: error of the drop", abs(row["drop_error_percent"]), WITHIN, "%", source),
+            at_most(f"{name}: error of the drop", abs(row["drop_error_percent"]), CLICKED, "%", source),
+            at_most(
+                f"{name}: RMS error in {AFTER} ms after the release over the peak", row["rms_after_percent"],
+                CLICKED, "%", source,
+            ),
             at_most(
                 f"{name}: release off by", abs(row["late_steps"]), 1.0 + 1e-9, "steps", "within one step"
             ),
@@ -335,8 +348,20 @@ def _print(rows: Sequence[Row], floors: Sequence[Row]) -> None:
 
 
 def _print_budget(rows: Sequence[Row]) -> None:
-    heads = ("connector", "what", "dimensions", "RMS [%]", "peak [N]", "peak off [%]", "late [steps]")
-    names = ("connector", "model", "dimensions", "rms_percent", "peak_N", "peak_error_percent", "late_steps")
+    heads = (
+        "connector",
+        "what",
+        "dimensions",
+        "RMS [%]",
+        "peak [%]",
+        "drop [%]",
+        "after [%]",
+        "late [steps]",
+    )
+    names = (
+        "connector", "model", "dimensions", "rms_percent", "peak_error_percent", "drop_error_percent",
+        "rms_after_percent", "late_steps",
+    )  # fmt: skip
     table = Table(*heads, title="error budget: one thing at a time", title_justify="left")
     for cells in columns(rows, *names):
         table.add_row(*cells)
@@ -356,6 +381,28 @@ def _draw_budget(figure: Figure, rows: Sequence[Row]) -> None:
         ax.axvspan(-most, most, color="#3f9b57", alpha=0.15, lw=0.0)
         ax.set_title(title, fontsize=9.5, loc="left")
         ax.tick_params(labelsize=6.5)
+
+
+def _draw_click(figure: Figure, felt: Mapping[str, Mapping[str, FeltForce]]) -> None:
+    """Scenes as shipped, and without the damping of what a step cannot follow, on the reference."""
+    shown = {case: runs for case, runs in felt.items() if AS_SHIPPED in runs}
+    axes = figure.subplots((len(shown) + 1) // 2, min(2, len(shown)), squeeze=False).ravel()
+    lines = (
+        ("reference", "#263242", 2.4),
+        ("without settling", "#c9d2dc", 1.0),
+        (AS_SHIPPED, "#2f6fc0", 1.2),
+    )
+    for ax, (case, runs) in zip(axes, shown.items(), strict=True):
+        release = round(runs["reference"].click.release / STEP)
+        span = slice(release - AFTER // 4, release + AFTER)
+        for name, colour, width in lines:
+            time = np.arange(1, len(runs[name].force) + 1)
+            ax.plot(time[span], runs[name].force[span], color=colour, lw=width, label=name)
+        ax.set_title(case, loc="left", fontsize=9.5)
+        ax.set_xlabel("time [ms]", fontsize=9)
+    axes[0].set_ylabel("force on the floor [N]")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False,
+                  fontsize=8)  # fmt: skip
 
 
 def _draw(figure: Figure, felt: Mapping[str, Mapping[str, FeltForce]]) -> None:

@@ -38,7 +38,7 @@ from palpo.studies.tables import COLOURS, save_figure, write_csv
 KIND, MESH = "two-prong", "coarse"
 STIFFNESSES = tuple(10.0**k for k in range(2, 13))
 """k_c [N/m]."""
-UNDAMPED = {"alpha": 0.0, "beta": 0.0, "coupling_damping": 0.0}
+UNDAMPED = {"alpha": 0.0, "beta": 0.0, "settling": 0.0, "coupling_damping": 0.0}
 AFTER = 5e-3
 """When what is left of the first mode is looked at [s]."""
 SHOWN = 12e-3

@@ -90,8 +90,8 @@ def case_of(kind: str, mesh: str = "coarse") -> ModelCase:
     numerics = numerics_of(spec)
     orders = PAPER_DIMENSIONS[mesh][2] if kind == "two-prong" else ORDERS[kind]
     if numerics.meridians is not None:
-        numerics = replace(numerics, meridians=None, edges=False, clusters=MOST_CLUSTERS)
-    numerics = replace(numerics, segments=2, orders=orders, static=None)
+        numerics = replace(numerics, meridians=None, clusters=MOST_CLUSTERS)
+    numerics = replace(numerics, segments=2, orders=orders, static=None, edges=False, settling=0.0)
     connector = connector_of(spec)
     if kind == "cap":
         connector = replace(connector, stroke=connector.stroke + GIVE)

@@ -6,9 +6,11 @@ connector that is equal all around, and stays so, is computed on one meridian (`
     python -m palpo.studies.snap_reference [KIND ...]
 
 computes a connector's force and travel over time once, in minutes to an hour on one core, into
-`studies/curves/KIND.csv`; `reference` reads it, and refuses the curve of another connector.
+`studies/curves/KIND.csv`; `reference` reads it, and refuses the curve of another connector. With `--steps N`
+it is computed at N steps in a millisecond and held against the one that is kept.
 """
 
+import argparse
 import csv
 import json
 import sys
@@ -21,11 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.snap.click import click
 from palpo.physics.systems.snap.connectors import buckle, cap, lan, two_prong
 from palpo.physics.systems.snap.connectors.connector import Connector, Prong, with_true_corners
 from palpo.physics.systems.snap.connectors.registry import KINDS
 from palpo.physics.systems.snap.numerics import Numerics
-from palpo.studies.snap_fine_step import MILLISECOND, TOLERANCE, How, Reference
+from palpo.studies.snap_fine_step import FINER, MILLISECOND, TOLERANCE, How, Reference
 
 AROUND = 96
 """Cells around the cap, the stopper's: their corners lie on the same meridians."""
@@ -151,15 +154,27 @@ def read(path: Path) -> Curve:
     return Curve(values[:, 0], values[:, 1], values[:, 2], told)
 
 
-def main(kinds: Sequence[str]) -> None:
-    """Compute these references, or all, and write them where `reference` looks."""
+def main(words: Sequence[str]) -> None:
+    """Compute these references, or all, and write them where `reference` looks; or say how they change."""
     from palpo.studies.snap_models import STEP, case_of, path_of
 
-    for kind in kinds or FINE:
+    parser = argparse.ArgumentParser(prog="python -m palpo.studies.snap_reference")
+    parser.add_argument("kinds", nargs="*", metavar="KIND")
+    parser.add_argument("--steps", type=int, help="in a millisecond; compare, and write nothing")
+    given = parser.parse_args(words)
+    for kind in given.kinds or FINE:
         case = case_of(kind)
         connector = finer(kind, case.connector)
-        how = How(ring=RINGS.get(kind, 1))
+        how = How(finer=given.steps or FINER, ring=RINGS.get(kind, 1))
         curve = insertion(connector, case.numerics, path_of(connector, STEP), how, say=True)
+        if given.steps:
+            kept = reference(kind, case.connector, case.numerics)
+            new, old = (click(c.time, c.force, c.travel, connector.interference) for c in (curve, kept))
+            print(
+                f"{kind} at {given.steps} steps in 1 ms: peak {new.peak:.4g} N, drop {new.drop:.4g} N; "
+                f"kept: {old.peak:.4g} and {old.drop:.4g} N"
+            )
+            continue
         write(
             CURVES / f"{kind}.csv",
             replace(curve, told=curve.told | {"of": what_it_is(case.connector, case.numerics)}),

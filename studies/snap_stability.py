@@ -31,7 +31,7 @@ PAPER_E = 164.76e6
 """[Pa]"""
 ALPHA, BETA = 1e-4, 1e-5
 """Rayleigh damping of the corotational body in 002, V-A: [1/s], [s]."""
-UNDAMPED = {"alpha": 0.0, "beta": 0.0, "coupling_damping": 0.0}
+UNDAMPED = {"alpha": 0.0, "beta": 0.0, "settling": 0.0, "coupling_damping": 0.0}
 BEND = 0.05
 """Time in which the force on the nose rises [s]."""
 RELEASED = 1.0

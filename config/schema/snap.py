@@ -34,6 +34,13 @@ class Rayleigh(Spec):
 
     alpha: Frequency = Field(1e-4, ge=0, description="Proportional to mass.")
     beta: Time = Field(1e-5, ge=0, description="Proportional to stiffness: 1 % of critical at 320 Hz.")
+    settling: Number = Field(
+        1.0,
+        ge=0,
+        le=1,
+        description="Share of the damping of a reduced socket's vibrations that a step cannot follow; at 0, "
+        "the paper's, hooks chatter on what they slide on.",
+    )
 
 
 class AdmittanceSpec(Spec):

@@ -74,11 +74,13 @@ def join(
     coupling_stiffness: float = 0.0,
     coupling_damping: float = 0.0,
     bases: Sequence[Basis | None] | None = None,
+    settling: float = 0.0,
 ) -> SegmentedModel:
     """The run-time data of a body's segments; models and bases (None: not reduced) in the same order.
 
     contact: nodes of the mesh, all of them in segment 0, where forces may act and positions are wanted, (k,).
     step: T [s]. coupling_stiffness [N/m] and coupling_damping [N s/m] act at each coupling node.
+    settling: share of `unresolved_damping` that reduced segments have [-].
     Raises InputError for segments without coupling, a contact node that is not free in segment 0, and
     couplings that leave a segment free to move rigidly.
     """
@@ -104,12 +106,12 @@ def join(
         maps.append(sp.eye_array(m.n_dof, format="csr") if basis is None else sp.csr_array(basis.vectors))
         masses.append(m.M if basis is None else sp.eye_array(basis.order))
         stiffnesses.append(m.K if basis is None else sp.diags_array(basis.stiffness))
-    alpha, beta = models[0].alpha, models[0].beta
+    alpha = models[0].alpha
     H = _coupling_rows(models, maps, [b is not None for b in bases])
     _require_held(mesh, models, bases, H)
     starts = np.concatenate([[0], np.cumsum([m.shape[1] for m in maps])])
     n, n_0, c = int(starts[-1]), int(starts[1]), H.shape[0]
-    middle = _Middle(models, bases, starts, step)
+    middle = _Middle(models, bases, starts, step, settling)
 
     GT = middle.divide(H.T.toarray())
     S = H @ GT
@@ -125,7 +127,7 @@ def join(
     return SegmentedModel(
         step=float(step),
         alpha=float(alpha),
-        beta=float(beta),
+        beta=middle.beta,
         coupling_stiffness=float(coupling_stiffness),
         coupling_damping=float(coupling_damping),
         M=_rows(sp.block_diag(masses)),
@@ -145,10 +147,25 @@ def join(
     )
 
 
+def unresolved_damping(stiffness: NDArray[np.float64], step: float) -> NDArray[np.float64]:
+    """What is added to beta of vibrations of a reduced segment that a step T is too long for [s], shape (n,).
+
+        beta_i = (T / 2) y / (1 + y),   y = (w_i T / 2)^2
+
+    stiffness: w_i^2 [1/s2]. The midpoint rule turns the sign of a vibration of w T >> 2 from step to step and
+    takes nothing from it: prongs that have clicked chatter on what they slide on. With T / 2 the spring of
+    such a vibration acts at the end of the step, where it is at rest (its velocity at the ends of steps still
+    changes sign, about no motion); the share is small, (w T / 2)^2, of those that a step follows. It only
+    takes energy, and nothing from what stands still.
+    """
+    y = 0.25 * step**2 * stiffness
+    return 0.5 * step * y / (1.0 + y)
+
+
 class _Middle:
     """Mh = 2 M / T + D + K T / 2 of all segments (4): diagonal where reduced, else by its sparse factor.
 
-    give, factored, symbolic, panels: as SegmentedModel has them.
+    beta, give, factored, symbolic, panels: as SegmentedModel has them.
     """
 
     def __init__(
@@ -157,14 +174,18 @@ class _Middle:
         bases: Sequence[Basis | None],
         starts: NDArray[np.int64],
         step: float,
+        settling: float,
     ) -> None:
         of_mass, of_stiffness = 2.0 / step + models[0].alpha, models[0].beta + 0.5 * step
         self.give = np.zeros(int(starts[-1]))
         rows, columns, blocks, masses, own = [], [], [], [], [np.zeros(0, np.int64)]
+        self.beta = np.full(int(starts[-1]), models[0].beta)
         nodes = 0
         for model, basis, first in zip(models, bases, starts[:-1], strict=True):
             if basis is not None:
-                self.give[first : first + basis.order] = 1.0 / (of_mass + of_stiffness * basis.stiffness)
+                span = slice(first, first + basis.order)
+                self.beta[span] += settling * unresolved_damping(basis.stiffness, step)
+                self.give[span] = 1.0 / (of_mass + (self.beta[span] + 0.5 * step) * basis.stiffness)
                 continue
             i, j, block = lower_blocks(model.K, np.arange(model.nodes.size))
             rows.append(nodes + i)

@@ -45,8 +45,8 @@ class SegmentedModel(NamedTuple):
     """
 
     step: float  # T [s]
-    alpha: float  # Rayleigh damping [1/s], [s]
-    beta: float
+    alpha: float  # Rayleigh damping [1/s]
+    beta: NDArray[np.float64]  # (n,) [s], of reduced segments each vibration's own
     coupling_stiffness: float  # k_c [N/m]
     coupling_damping: float  # d_c [N s/m]
     M: SparseRows  # (n, n)
@@ -94,7 +94,7 @@ def empty_model() -> SegmentedModel:
 
     rows, empty, square = SparseRows(none(1), none(), np.zeros(0)), np.zeros(0), np.zeros((0, 0))
     return SegmentedModel(
-        1.0, 0.0, 0.0, 0.0, 0.0, rows, rows, none(2), empty, none(), no_elimination(), empty, rows, square,
+        1.0, 0.0, empty, 0.0, 0.0, rows, rows, none(2), empty, none(), no_elimination(), empty, rows, square,
         rows, square, square, np.zeros((0, 3)), np.zeros((3, 0)),
     )  # fmt: skip
 
@@ -304,9 +304,11 @@ def dissipated(model, state, work):
     T, vh = model.step, work.vh
     s = model.coupling_damping + 0.5 * T * model.coupling_stiffness
     power = 0.0
-    if model.alpha > 0.0 or model.beta > 0.0:
-        for i in range(vh.size):
-            power += vh[i] * (model.alpha * _row_dot(model.M, i, vh) + model.beta * _row_dot(model.K, i, vh))
+    for i in range(vh.size):
+        if model.alpha > 0.0 or model.beta[i] > 0.0:
+            power += vh[i] * (
+                model.alpha * _row_dot(model.M, i, vh) + model.beta[i] * _row_dot(model.K, i, vh)
+            )
     for k in range(state.xe.size):
         ve = (work.coupling[k] + model.coupling_stiffness * state.xe[k]) / s
         power += model.coupling_damping * ve * ve
@@ -322,4 +324,4 @@ def floor_force(model, state, work, out):
     for i in range(3):
         out[i] = 0.0
         for j in range(work.vh.size):
-            out[i] -= model.base[i, j] * (state.x[j] + (0.5 * model.step + model.beta) * work.vh[j])
+            out[i] -= model.base[i, j] * (state.x[j] + (0.5 * model.step + model.beta[j]) * work.vh[j])

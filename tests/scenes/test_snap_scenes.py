@@ -60,8 +60,9 @@ def test_a_scene_clicks_shut_under_the_simulated_hand_holds_against_its_pull_and
     # felt: far above the device's friction, and yet never cut off by its limit
     assert 1.5 < scale * found["click_peak_N"] < limit
     assert np.linalg.norm(force(c, "sent"), axis=1).max() < limit
-    # and at once: the force falls from its peak to nothing, or pulls
-    assert found["click_drop_N"] > 0.9 * found["click_peak_N"]
+    # and at once: the force falls from its peak to the friction of hooks that slide, up to 17% (the buckle's
+    # reference), to nothing, or pulls
+    assert found["click_drop_N"] > 0.8 * found["click_peak_N"]
     # without contact before, and again behind the hooks
     assert not c["contacts"][:600].any()
     # a count of the encoder is a jump of the hand, whose damping force lasts some milliseconds
@@ -142,7 +143,8 @@ def test_a_press_leaps_where_the_encoder_counts_alone_and_by_what_the_hold_gives
     """A target that leaps by d in a step T is followed with h = D (V - W) + K eh, W = d / T
     (palpo.physics.bodies.admittance): a plug that is free takes Mh^-1 (D + K T / 2) W of it, one that is
     stuck nothing."""
-    session = Session(replace(PRESS, record=tmp_path / "run.h5"))
+    one_step = replace(PRESS, overrides=(*PRESSED, "integration.substeps=1"))
+    session = Session(replace(one_step, record=tmp_path / "run.h5"))
     session.prepare()
     session.run()
     plug = session.rig.side.snap.plug.model

@@ -1,6 +1,7 @@
 """The studies of what a snap connector must show, in their quick form, and what they measure with."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ from rich.console import Console
 
 from palpo.app.cli.progress import Silent
 from palpo.config.load import load_scene
+from palpo.physics.systems.snap.model import SnapModel
+from palpo.studies import snap_accuracy
 from palpo.studies.claims import Claim
 from palpo.studies.registry import run_study
 from palpo.studies.snap_accuracy import floor_balance
@@ -23,6 +26,7 @@ from palpo.studies.snap_models import (
     exact_distance,
     insert,
     path_of,
+    shipped,
 )
 
 
@@ -115,3 +119,23 @@ def test_the_model_off_line_takes_a_scenes_substeps_as_the_servo_does():
     row = SnapTrial(load_scene("snap-buckle", []), Silent()).row("snap-buckle")
     assert row["peak_N"] == pytest.approx(row["along_peak_N"], rel=1e-9)
     assert row["drop_N"] == pytest.approx(row["along_drop_N"], rel=1e-9)
+
+
+def test_what_follows_a_click_is_the_references():
+    """Drop and 40 ms after the release within 10%, as what a step cannot follow is damped."""
+    kind = "two-prong"
+    case = shipped(kind)
+    curve = snap_accuracy._reference(case)
+    rows = {
+        settling: snap_accuracy._row(
+            kind,
+            "",
+            snap_accuracy._felt(
+                SnapModel(case.connector, replace(case.numerics, settling=settling)), "exact"
+            ),
+            curve,
+        )
+        for settling in (0.0, 1.0)
+    }
+    assert abs(rows[1.0]["drop_error_percent"]) < snap_accuracy.CLICKED
+    assert rows[1.0]["rms_after_percent"] < snap_accuracy.CLICKED < rows[0.0]["rms_after_percent"]

@@ -8,7 +8,7 @@ from palpo.physics.mesh import generate
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.reduction.balanced import balanced
-from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map
+from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map, unresolved_damping
 from palpo.physics.reduction.linear_model import linear_model, vibration_modes
 from palpo.physics.reduction.partition import by_graph, by_nodes, surface_and_inside
 from palpo.physics.reduction.segments import (
@@ -25,6 +25,7 @@ from palpo.physics.reduction.segments import (
     point_value,
     surface_values,
 )
+from palpo.physics.reduction.static_modes import static_modes
 from palpo.studies.reference.modal import modal
 from palpo.studies.reference.passive_midpoint import LinearBody
 
@@ -298,3 +299,45 @@ def test_couplings_that_let_a_segment_move_rigidly_are_refused():
     # none clamped, the two may move as one but not apart
     models = cut(MESH, PLASTIC, (), PARTS["tip and rest"])
     join(MESH, models, CONTACT, STEP, 1e6)
+
+
+def test_damping_of_what_a_step_cannot_follow_settles_it_and_leaves_the_rest():
+    """y = (w T / 2)^2: x+ = x (1 + b - y) / (1 + b + y) with b = 2 beta y / T, from rest; within O(1 / y) of
+    rest for a stiff vibration, whose sign the midpoint rule alone turns; zeta = y^1.5 / 2 for a slow one."""
+    y = np.array([1e-4, 1e-2, 1e2, 1e4])
+    stiffness = 4.0 * y / STEP**2
+    beta = unresolved_damping(stiffness, STEP)
+    assert (np.diff(beta) > 0.0).all() and beta[-1] < 0.5 * STEP
+    Mh = 2.0 / STEP + (beta + 0.5 * STEP) * stiffness
+    after = 1.0 - STEP * stiffness / Mh  # vh = -K x / Mh
+    plain = 1.0 - STEP * stiffness / (2.0 / STEP + 0.5 * STEP * stiffness)
+    np.testing.assert_allclose(after[2:], 0.0, atol=2.0 / y[2])
+    assert (plain[2:] < -0.9).all()
+    zeta = 0.5 * beta * np.sqrt(stiffness)
+    np.testing.assert_allclose(zeta[:2], 0.5 * y[:2] ** 1.5, rtol=2.0 * y[1])
+
+
+@pytest.mark.parametrize("settling", [0.0, 1.0])
+def test_a_settled_body_only_loses_energy_and_yields_at_rest_as_before(settling):
+    """E - E_0 = -losses to rounding without a load; under one it comes to rest at K x = f."""
+    whole = linear_model(MESH, PLASTIC, CLAMPED)
+    basis = static_modes(whole, CONTACT, 1e-3)
+    model = join(MESH, [whole], CONTACT, STEP, bases=[basis], settling=settling)
+    state, work, energy = make_state(model), make_work(model), np.zeros((2, 2))
+    forces = np.zeros((len(CONTACT), 3))
+    state.x[:] = np.random.default_rng(0).normal(size=state.v.size) / np.sqrt(basis.stiffness)
+    first, lost = energies(model, state, energy), 0.0
+    for _ in range(200):
+        free(model, state, work)
+        lost += dissipated(model, state, work)
+        advance(model, state, work)
+        assert energies(model, state, energy) + lost == pytest.approx(first, rel=1e-9)
+    assert (lost > 0.5 * first) == bool(settling)
+    if settling:
+        forces[:, 1] = 0.1
+        for _ in range(20000):
+            free(model, state, work)
+            apply(model, work, forces)
+            advance(model, state, work)
+        load = basis.vectors[whole.dofs_of(CONTACT)].T @ forces.ravel()
+        np.testing.assert_allclose(state.x, load / basis.stiffness, atol=1e-3 * np.abs(state.x).max())

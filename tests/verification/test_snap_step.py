@@ -65,7 +65,9 @@ def test_the_energy_of_the_whole_scene_balances_without_damping(stiffness, order
     The coupling in compliance form keeps 2e-11 of the energy (EQUATIONS.md, 3). The plug is held askew, so
     that it turns.
     """
-    made = model(orders=orders, alpha=0.0, beta=0.0, coupling_stiffness=stiffness, coupling_damping=0.0)
+    made = model(
+        orders=orders, alpha=0.0, beta=0.0, settling=0.0, coupling_stiffness=stiffness, coupling_damping=0.0
+    )
     s = inserted(made, offset=(1e-4, 0.0, 0.0), tilt=(0.01, 0.02, 0.02))
     largest = s.energy.sum(axis=1).max()
     assert np.ptp(s.balance) <= 1e-10 * largest

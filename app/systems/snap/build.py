@@ -57,6 +57,7 @@ def numerics_of(spec: SnapScene) -> Numerics:
         coupling_damping=model.coupling_damping,
         alpha=spec.damping.alpha,
         beta=spec.damping.beta,
+        settling=spec.damping.settling,
         spacing=contact.spacing,
         margin=contact.margin,
         clusters=contact.clusters,

@@ -146,7 +146,8 @@ class SnapModel:
         if stiffness is None:
             stiffness = STIFF * node
         damping = 0.5 * n.step * stiffness if n.coupling_damping is None else n.coupling_damping
-        return make_midpoint_modal(join(part.body, models, part.contact, n.step, stiffness, damping, bases))
+        joined = join(part.body, models, part.contact, n.step, stiffness, damping, bases, settling=n.settling)
+        return make_midpoint_modal(joined)
 
     def _edges(self, part: Prong, triangles: NDArray[np.integer]) -> Edges:
         """Points of the plug's edges that may pass a prong's contact surface, against that."""

@@ -55,6 +55,9 @@ class Numerics:
     """Rayleigh damping [1/s]; 002's for its comparison, as is beta."""
     beta: float = 1e-5
     """[s]"""
+    settling: float = 1.0
+    """Share of the damping of reduced vibrations that the step cannot follow [-]; 0 in 002, with which prongs
+    chatter after the click (`palpo.physics.reduction.joining.unresolved_damping`)."""
     spacing: float = 1e-3
     """Of the candidate points on the prongs [m]."""
     margin: float = 2e-4
@@ -90,6 +93,7 @@ class Numerics:
             ("margin", self.margin >= 0.0, "zero or positive [m]"),
             ("clusters", 0 <= self.clusters <= MOST_CLUSTERS, f"0 to {MOST_CLUSTERS}"),
             ("capacity", self.capacity >= max(1, self.clusters), "at least 1 and the clusters"),
+            ("settling", 0.0 <= self.settling <= 1.0, "0 to 1"),
             ("restitution", 0.0 <= self.restitution <= 1.0, "0 to 1"),
             ("correction", 0.0 <= self.correction <= 1.0, "0 to 1"),
             ("tolerance", self.tolerance > 0.0, "positive"),
