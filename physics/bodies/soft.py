@@ -320,6 +320,10 @@ class SoftBody(SoftPoints):
         self.x[self.free] += h * v_new.reshape(-1, 3)
         self.remember(h)
 
+    def weight(self) -> NDArray:
+        """Of all free nodes, with what else acts on them from outside [N], (3,)."""
+        return self._weight[self.free].sum(axis=0)
+
     def energy(self) -> float:
         """Kinetic + elastic + gravity potential about the origin [J].
 

@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from palpo.physics.reduction.interface_model import InterfaceState
 
 JOLT = 0.3
-"""Change of a body's load from one period to the next, by the larger of the two, from which on the body makes
-the last ticks of the period itself. What landed on it moved it in ways that the model's basis has not, mostly
-of high frequency, which begins to settle there. Forces of the past answer to nothing: a body that is squeezed
-would topple under them, but its load changes little."""
+"""Share of what acts on a floating body that moves it and does not squeeze it, from which on the body makes
+the last ticks of a period itself. What lands stirs up ways to move that the model's basis has not, mostly of
+high frequency, which begins to settle there. Forces of the past answer to nothing, and a body that is pressed
+between two others would topple under them."""
 
 
 class Tail(NamedTuple):
@@ -37,15 +37,8 @@ class Past(NamedTuple):
     tail: Tail | None = None
     """None where the body has no ticks of its own to make."""
 
-
-class Jolts:
-    """Notices where a body's load changes."""
-
-    def __init__(self) -> None:
-        self._force = np.zeros(3)
-
-    def felt(self, load: NDArray[np.float64]) -> bool:
-        """Whether the sum of a load (k, 3) [N], the mean of a period, has changed by JOLT since then."""
-        before, self._force = self._force, load.sum(axis=0)
-        larger = max(np.linalg.norm(before), np.linalg.norm(self._force))
-        return bool(np.linalg.norm(self._force - before) > JOLT * larger)
+    def jolts(self, weight: NDArray[np.float64], dt: float) -> bool:
+        """Whether these forces and a weight (3,) [N] move a body by JOLT of what acts on it; dt [s]."""
+        load = self.load * (dt / self.span)
+        squeeze = np.linalg.norm(load, axis=1).sum()
+        return bool(squeeze > 0.0 and np.linalg.norm(load.sum(axis=0) + weight) > JOLT * squeeze)

@@ -30,7 +30,7 @@ from palpo.physics.reduction.model_columns import (
     turned,
     worst_residual,
 )
-from palpo.physics.reduction.past import Jolts, Past
+from palpo.physics.reduction.past import Past
 from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
 from palpo.physics.reduction.point_share import LEAST_POINTS, PointShare, among
 from palpo.physics.reduction.rational_krylov import ReducedModes, best_rotation, semidefinite
@@ -109,7 +109,6 @@ class SoftReduction:
         self._blocks = np.zeros((0, 9))
         """Of its tangent, in its axes."""
         self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
-        self._jolts = Jolts()
 
     def _centred(self) -> NDArray[np.float64]:
         mass, x = self.body.mass_free, self.body.x[self.body.free]
@@ -387,12 +386,12 @@ class SoftReduction:
         rest = self.rest if body.memory is None else self._centred()  # which remembers its present shape
         nodes = local < len(body.x)
         self.points.bearing, self.points.load = local[nodes], past.load[nodes]
-        tail = past.tail if self._jolts.felt(past.load * (self.shifts[0] / past.span)) else None
-        own = 0.0 if tail is None else len(tail.forces) * self.shifts[0]
+        jolted = body.rides and past.jolts(body.weight(), self.shifts[0])
+        tail = past.tail if jolted and body.memory is None else None
         start = model if tail is None else tail.model
         set_body(body, self.model.field(start.z, start.rate), self._base, self._inertia, start, low)
-        body.remember(past.span - own)
         if tail is not None:
             forces = np.ascontiguousarray(tail.forces)
             body.substeps(self.factors[0], self.shifts[0], forces, local.astype(np.int32))
         self.kept = keep_energy(body, rest, allowed)
+        body.remember(past.span)

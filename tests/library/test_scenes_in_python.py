@@ -39,7 +39,7 @@ def test_a_scene_of_the_parts_of_a_file_is_that_of_the_file_and_survives_being_s
 
 # ticks until the hand feels something
 @pytest.mark.parametrize(
-    ("name", "ticks"), [("beams", 650), ("hapco-soft", 1000), ("snap", 800), ("suction-cube", 100)]
+    ("name", "ticks"), [("beams", 650), ("hapco-soft", 1000), ("snap", 900), ("suction-cube", 100)]
 )
 def test_a_scene_of_parts_has_the_forces_of_the_file_bit_for_bit(name, ticks, tmp_path):
     loaded = palpo.load(name)

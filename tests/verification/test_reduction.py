@@ -10,7 +10,7 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE
 from palpo.physics.fem.block_product import multiply, turn_blocks
 from palpo.physics.reduction.model_columns import slow_modes
-from palpo.physics.reduction.past import Jolts
+from palpo.physics.reduction.past import Past
 from palpo.physics.reduction.rational_krylov import krylov_modes
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.soft_reduction import SoftReduction
@@ -107,11 +107,14 @@ def test_the_full_body_is_where_the_servo_s_model_has_it_however_late(low_hz):
     assert moved > 1e-8
 
 
-def test_a_load_jolts_where_it_comes_goes_or_turns_and_not_where_it_stays():
-    jolts, load = Jolts(), np.array([[0.0, -1.0, 0.0], [0.0, -3.0, 0.0]])
-    loads = (0.0 * load, load, load, 1.2 * load, load[::-1], load @ TURN.T, 0.0 * load)
-    felt = [jolts.felt(f) for f in loads]
-    assert felt == [False, True, False, False, False, True, True]
+def test_what_lands_is_jolted_and_what_rests_hangs_or_is_squeezed_is_not():
+    weight, none = np.array([0.0, -2.0, 0.0]), np.zeros((2, 3))
+    rests = np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    squeezed = rests + np.array([[0.0, -9.0, 0.0], [0.0, 9.0, 0.0]])
+    loads = (none, rests, squeezed, 1.2 * rests, 2.0 * rests, 0.5 * rests)
+    ticks, span, points = 20, 0.02, np.arange(2)
+    jolts = [Past(ticks * load, points, 0.0, span).jolts(weight, 1e-3) for load in loads]
+    assert jolts == [False, False, False, False, True, True]
 
 
 def test_a_body_that_nobody_touches_rings_on_as_if_it_were_integrated():
