@@ -321,7 +321,7 @@ class SoftBody(SoftPoints):
         self.remember(h)
 
     def weight(self) -> NDArray:
-        """Of all free nodes, with what else acts on them from outside [N], (3,)."""
+        """Of all free nodes [N], shape (3,)."""
         return self._weight[self.free].sum(axis=0)
 
     def energy(self) -> float:
