@@ -16,9 +16,10 @@ _STUCK = ("cups", "partner")
 _PARTNERS = {"static": "mesh", "soft": "tets"}
 """What kinds of partner are called today."""
 
-DEFAULTS = 4
+DEFAULTS = 5
 """What keys left out mean today, by number; a recording tells its own. 1: all cups are of tetrahedra. 2: soft
-bodies at two rates are of plain ones. 3: couplings are damped by 1 N s/m."""
+bodies at two rates are of plain ones. 3: couplings are damped by 1 N s/m. 4: a device is neutral
+when upright, and a plug does not turn with it."""
 
 
 def as_today(tables: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +41,26 @@ def left_out(tables: Mapping[str, Any], defaults: int) -> list[str]:
     """The overrides that give today's tables the meaning they had under these DEFAULTS."""
     if defaults >= DEFAULTS:
         return []
-    return [*_damped(tables), *(_elements(tables, defaults) if defaults < 3 else ())]
+    return [
+        *_upright(tables),
+        *(_damped(tables) if defaults < 4 else ()),
+        *(_elements(tables, defaults) if defaults < 3 else ()),
+    ]
+
+
+def _upright(tables: Mapping[str, Any]) -> Iterator[str]:
+    """Of the hands."""
+    tools = tables.get("tools")
+    listed = tools if isinstance(tools, list) else []
+    own = "tool" not in tables and any("workspace" in tool for tool in listed[:1] if isinstance(tool, dict))
+    beside = {f"tools.{i}.": tool for i, tool in enumerate(listed) if i or own or "tool" in tables}
+    for key, table in {**({} if own else {"": tables}), **beside}.items():
+        workspace = table.get("workspace", {}) if isinstance(table, dict) else None
+        if isinstance(workspace, dict) and "neutral" not in workspace:
+            yield f'{key}workspace.neutral="upright"'
+    admittance = tables.get("admittance", {})
+    if "connector" in tables and isinstance(admittance, dict) and "orientation" not in admittance:
+        yield "admittance.orientation=false"
 
 
 def _damped(tables: Mapping[str, Any]) -> Iterator[str]:

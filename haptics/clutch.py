@@ -6,7 +6,9 @@ difference to the held position itself, never by the sum of motions, so that rou
 
 After a pause the orientation may differ too. It cannot be rebased for good, since the stylus in the hand
 and the tool would then stay turned against each other; so the scene's orientation is q q_R q_device with
-an offset q that starts as the difference and decays to identity with the time constant TURN_BACK.
+an offset q that starts as the difference and decays to identity with the time constant TURN_BACK. So it does
+where the map of orientations changes: another orientation of the device is taken for neutral, the tool goes
+into the other hand, or a start finds the device where the map would have the tool turned.
 
 While a scene waits for a frame, or the force fades as the servo stood still, its pose stays likewise, but the
 hand asked for none of it: the offset that arises is kept as a lag, which is made up once the scene goes on.
@@ -24,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.haptics.workspace import pose_to_scene
+from palpo.haptics.workspace import mirror_mount, multiply, pose_to_scene, take_neutral
 from palpo.physics.exchange.port import Port
 from palpo.physics.numerics.kernels import inlined, kernel
 
@@ -61,9 +63,10 @@ def make_clutch() -> Clutch:
     return Clutch(np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(1, ASKED), np.zeros(3), np.ones(1))
 
 
-def start_at_point(clutch: Clutch, port: Port, point: ArrayLike) -> None:
-    """Let the first tick map the device, wherever it is, onto a scene point (3,) [m]."""
+def start_at_pose(clutch: Clutch, port: Port, point: ArrayLike, turn: ArrayLike) -> None:
+    """Let the first tick map the device, wherever it is, onto a scene point (3,) [m] and orientation (4,)."""
     port.position[:] = point
+    port.orientation[:] = turn
     clutch.asked["start"] = 1
 
 
@@ -76,13 +79,15 @@ def take_start(clutch):
 
 
 @inlined
-def _multiply(p, qw, qx, qy, qz, out):
-    """out = p q."""
-    w, x, y, z = p[0], p[1], p[2], p[3]
-    out[0] = w * qw - x * qx - y * qy - z * qz
-    out[1] = w * qx + x * qw + y * qz - z * qy
-    out[2] = w * qy - x * qz + y * qw + z * qx
-    out[3] = w * qz + x * qy - y * qx + z * qw
+def changes_grip(workspace, device_port, port, take):
+    """Whether the map of orientations changes now: neutral is taken, or the tool goes to the other hand."""
+    if take:
+        take_neutral(workspace, device_port)
+    left = port.live[0].left
+    other = math.isfinite(left) and left != workspace.left[0]
+    if other:
+        mirror_mount(workspace)
+    return take or other
 
 
 @kernel
@@ -104,7 +109,7 @@ def follow_hand(clutch, workspace, device_port, port, held, still, dt):
         # the offset that keeps q: q conj(mapped)
         a, b, c, d = m[0], -m[1], -m[2], -m[3]
         m[0], m[1], m[2], m[3] = w, qx, qy, qz
-        _multiply(m, a, b, c, d, clutch.turn)
+        multiply(m, a, b, c, d, clutch.turn)
         clutch.asked[0].turned = 1
         for i in range(3):
             port.angular_velocity[i] = 0.0
@@ -130,7 +135,7 @@ def _turn_back(clutch, port, dt):
     q[1], q[2], q[3] = s * ax, s * ay, s * az
     m = port.orientation
     a, b, c, d = m[0], m[1], m[2], m[3]
-    _multiply(q, a, b, c, d, m)
+    multiply(q, a, b, c, d, m)
     # w = dq/dt + Q w_mapped, by Rodrigues' formula
     along = (1.0 - math.cos(after)) * (ax * spin[0] + ay * spin[1] + az * spin[2])
     co, si, rate = math.cos(after), math.sin(after), (after - angle) / dt
@@ -173,15 +178,15 @@ def slip(clutch, workspace, device_port, port, most, dt):
 
 
 @kernel
-def take_hold(clutch, workspace, device_port, port, gain, dt):
+def take_hold(clutch, workspace, device_port, port, still, gain, dt):
     """`follow_hand` after a wait: against port.force, the last tick's, the hand still slips, less and less.
 
-    gain: share of that force that the hand feels. What the hand does not pay for the scene does not take; and
-    a hand in motion does not hit the scene with all of its speed in one tick.
+    still: the orientation stays. gain: share of that force that the hand feels. What the hand does not pay for
+    the scene does not take; and a hand in motion does not hit the scene with all of its speed in one tick.
     """
     p = port.position
     x, y, z = p[0], p[1], p[2]
-    follow_hand(clutch, workspace, device_port, port, False, False, dt)
+    follow_hand(clutch, workspace, device_port, port, False, still, dt)
     catch_up(clutch, workspace, port, dt)
     grip = clutch.grip
     if grip[0] == 1.0:

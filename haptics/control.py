@@ -7,7 +7,7 @@ from palpo.haptics.reasons import STOP_EMERGENCY, STOP_REQUESTED
 from palpo.physics.exchange.atomics import CACHE_LINE, load_acquire, store_release
 from palpo.physics.numerics.kernels import kernel
 
-STOP, EMERGENCY, PAUSE, GRANTED, HOLD, MUTE = 0, 1, 2, 3, 4, 5
+STOP, EMERGENCY, PAUSE, GRANTED, HOLD, MUTE, TAKE = 0, 1, 2, 3, 4, 5, 6
 REASON, TICK, FROZEN, USED = CACHE_LINE, CACHE_LINE + 1, CACHE_LINE + 2, CACHE_LINE + 3
 
 
@@ -39,6 +39,12 @@ def hold_servo(servo, on):
 def mute_servo(servo, on):
     """Ask the servo, and those that it leads, to leave out vibrations, or not; any thread may."""
     store_release(servo.control, MUTE, 1 if on else 0)
+
+
+@kernel
+def take_orientation(servo):
+    """Ask the servo to take its device's orientation of the next tick for neutral; any thread may."""
+    store_release(servo.control, TAKE, 1)
 
 
 @kernel

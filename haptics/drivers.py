@@ -19,6 +19,7 @@ from palpo.haptics.control import (
     mute_servo,
     request_pause,
     request_stop,
+    take_orientation,
     tick_count,
 )
 from palpo.haptics.reasons import REASONS, RUNNING, STOP_REQUESTED
@@ -152,6 +153,7 @@ def compile_servo(servo: Servo) -> None:
     request_pause.compile((own, types.boolean))
     grant_ticks.compile((own, types.int64))
     mute_servo.compile((own, types.boolean))
+    take_orientation.compile((own,))
 
 
 class ServoThread:

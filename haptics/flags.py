@@ -20,6 +20,7 @@ CUED = 65536
 MUTED = 131072
 STOOD_STILL = 262144
 DEFORMED = 524288
+TAKEN = 1048576
 FLAG_NAMES = {
     CLAMPED: "limited to the device's force",
     RATE_LIMITED: "limited in rate of change",
@@ -41,4 +42,5 @@ FLAG_NAMES = {
     MUTED: "vibrations and sounds switched off",
     STOOD_STILL: "the servo was suspended",
     DEFORMED: "a soft body was deformed too far; it comes back once the hand has let go",
+    TAKEN: "the device's orientation was taken for neutral",
 }

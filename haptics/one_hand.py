@@ -2,7 +2,8 @@
 
 import math
 
-from palpo.haptics.clutch import follow_hand, slip, take_hold, take_start
+from palpo.haptics.clutch import changes_grip, follow_hand, slip, take_hold, take_start
+from palpo.haptics.control import TAKE
 from palpo.haptics.cues import add_vibration, heed_events
 from palpo.haptics.device import (
     DEVICE_ERRED,
@@ -13,7 +14,17 @@ from palpo.haptics.device import (
     device_read,
     device_write,
 )
-from palpo.haptics.flags import AT_EDGE, CLUTCHED, CUED, DEVICE_LOST, MUTED, NEAR_LIMIT, PASSIVATED, POSE_HELD
+from palpo.haptics.flags import (
+    AT_EDGE,
+    CLUTCHED,
+    CUED,
+    DEVICE_LOST,
+    MUTED,
+    NEAR_LIMIT,
+    PASSIVATED,
+    POSE_HELD,
+    TAKEN,
+)
 from palpo.haptics.guard import brake_near_limit, push_inward
 from palpo.haptics.limiter import (
     felt_torque,
@@ -33,6 +44,7 @@ from palpo.haptics.passivity import brake_delivery, observe_port, observe_torque
 from palpo.haptics.plausible import HELD_TICKS, judge_pose, keep_pose
 from palpo.haptics.reasons import STOP_DEVICE_LOST, STOP_EMERGENCY, STOP_POSE
 from palpo.haptics.workspace import force_to_device
+from palpo.physics.exchange.atomics import load_acquire, store_release
 from palpo.physics.numerics.kernels import inlined, kernel
 
 
@@ -82,16 +94,22 @@ def _follow(servo, tick, frozen, slips):
     pressed = servo.device_port.buttons[0] & servo.workspace.clutch_buttons != 0
     # at the first tick there is no place yet to hold, but the one that a start was asked for at
     clutched = pressed and tick > 0 and not is_emergency(servo.limit_state)
-    held = take_start(servo.clutch) or frozen or clutched
+    starts = take_start(servo.clutch)
+    held = starts or frozen or clutched
     clutch, workspace, port, gain = servo.clutch, servo.workspace, servo.port, servo.limit_state.gate[0].gain
+    taken = load_acquire(servo.control, TAKE) != 0
+    if taken:
+        store_release(servo.control, TAKE, 0)
+    take = taken or (starts and workspace.takes != 0)
+    still = changes_grip(workspace, servo.device_port, port, take) or frozen or starts
     if held:
-        follow_hand(clutch, workspace, servo.device_port, port, True, frozen, servo.dt)
+        follow_hand(clutch, workspace, servo.device_port, port, True, still, servo.dt)
     elif slips:
         most = workspace.scale * way_left(servo.limit_state)
         slip(clutch, workspace, servo.device_port, port, most, servo.dt)
     else:
-        take_hold(clutch, workspace, servo.device_port, port, gain, servo.dt)
-    return CLUTCHED if held else 0
+        take_hold(clutch, workspace, servo.device_port, port, still, gain, servo.dt)
+    return (CLUTCHED if held else 0) | (TAKEN if taken else 0)
 
 
 @inlined

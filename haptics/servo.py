@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.haptics.clock import make_scratch
-from palpo.haptics.clutch import Clutch, make_clutch, start_at_point
+from palpo.haptics.clutch import Clutch, make_clutch, start_at_pose
 from palpo.haptics.cues import CueState, make_cue_state
 from palpo.haptics.device import VirtualDevice
 from palpo.haptics.limiter import LimitState, make_limit_state
@@ -27,6 +27,9 @@ from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.resident import resident
 from palpo.physics.exchange.ring import make_ring
 
+OWNED = ("offset", "taken", "mount", "left")
+"""What of its workspace a servo has for itself."""
+
 
 @of_process("rows", "polled", "beside")
 class ServoState(NamedTuple):
@@ -40,7 +43,7 @@ class ServoState(NamedTuple):
     """Device axes; it shares status, info and live with `port`."""
     device: VirtualDevice
     workspace: Workspace
-    """Its offset is the servo's own, which the clutch moves."""
+    """Its offset and how it maps orientations are the servo's own, which the clutch moves."""
     clutch: Clutch
     pose: PoseMemory
     limits: LimitParams
@@ -107,8 +110,8 @@ def make_servo(
     tick_address: address of a C function `int32 f(void *)`; tick_data: the address it is given. The caller
     keeps the function, its data and the port alive. stale_age None counts a step as stale where the
     watchdog does. ring_capacity: rows, a power of two (InputError otherwise). start_at: scene point (3,) [m]
-    that the device, wherever it is at the first tick, is mapped onto; None keeps the workspace's offset.
-    led: servos of further hands on the same tick, whose own `tick_address` nobody calls.
+    that the device, wherever it is at the first tick, is mapped onto, upright; None keeps the workspace as
+    it is. led: servos of further hands on the same tick, whose own `tick_address` nobody calls.
     """
     ring = make_ring(ring_capacity)
     place = make_workspace() if workspace is None else workspace
@@ -118,7 +121,7 @@ def make_servo(
         port=port,
         device_port=make_port()._replace(status=port.status, info=port.info, live=port.live),
         device=device,
-        workspace=place._replace(offset=place.offset.copy()),
+        workspace=place._replace(**{name: getattr(place, name).copy() for name in OWNED}),
         clutch=make_clutch(),
         pose=make_pose_memory(),
         limits=limits,
@@ -149,9 +152,12 @@ def make_servo(
     return servo
 
 
-def start_servo_at(servo: Servo, point: ArrayLike) -> None:
-    """Before the first tick: let it map the device, wherever it is, onto a scene point (3,) [m]."""
-    start_at_point(servo.clutch, servo.port, point)
+def start_servo_at(servo: Servo, point: ArrayLike, turn: ArrayLike = (1.0, 0.0, 0.0, 0.0)) -> None:
+    """Before the first tick: let it map the device, wherever it is, onto a scene point (3,) [m].
+
+    turn: the orientation (4,) of the scene that it is mapped onto; it goes over to the workspace's own.
+    """
+    start_at_pose(servo.clutch, servo.port, point, turn)
 
 
 def poll_device(servo: Servo, read: int, write: int, data: int) -> None:

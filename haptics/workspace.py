@@ -1,13 +1,18 @@
 """The map between the device's workspace and the scene.
 
-  x_scene = s R x_device + o,  v_scene = s R v_device,  q_scene = q_R q_device,  w_scene = R w_device
+  x_scene = s R x_device + o,  v_scene = s R v_device,  q_scene = q_R q_device q_T q_M,  w_scene = R w_device
   f_device = g R^T f_scene,    torque_device = (g / s) R^T torque_scene
 With g = s, the default, the map is power-consistent: f_device . v_device = f_scene . v_scene, so a passive
 scene stays passive in the hand, and a stiffness K of the scene is felt as s^2 K. With g = 1 a newton of the
 scene is a newton in the hand, a stiffness is felt as s K, and power is scaled by 1 / s: for s < 1 the
 hand receives more than the scene gives, and passivity is the user's to keep.
 
-The offset is where a run starts: a servo keeps a copy and moves it as its clutch says.
+q_scene turns the tool from where it is at rest. q_T says which orientation of the device is neutral: it is 1
+for that with its axes along the scene's, or (q_R q_device)^-1 of the moment when it was taken. q_M is how the
+tool sits on the device. Both stand to the right of q_device, so that a turn of the hand by Q turns the tool
+by q_R Q q_R^-1, whatever they are. In a left hand the tool sits as a mirror across the plane x = 0 shows it.
+
+Offset and q_T are what a run starts with: a servo keeps copies, which its clutch moves.
 """
 
 from typing import NamedTuple
@@ -23,6 +28,8 @@ class Workspace(NamedTuple):
     """Scale s and force scale g [-], offset o (3,) [m], rotation R (3, 3) and its quaternion (4,).
 
     clutch_buttons: bit mask of the buttons of which any, while down, holds the scene's position; 0 is none.
+    taken: q_T (4,). mount: q_M (4,), of the hand that `left` (1,) tells, 0 or 1. takes: whether a start at a
+    point takes the device's orientation, wherever that is, for neutral.
     """
 
     scale: float
@@ -31,6 +38,10 @@ class Workspace(NamedTuple):
     rotation: NDArray[np.float64]
     quaternion: NDArray[np.float64]
     clutch_buttons: int
+    taken: NDArray[np.float64]
+    mount: NDArray[np.float64]
+    left: NDArray[np.float64]
+    takes: int
 
 
 def quaternion_from_axis_angle(axis: ArrayLike, angle: float) -> NDArray[np.float64]:
@@ -69,27 +80,72 @@ def make_workspace(
     rotation: ArrayLike = (1.0, 0.0, 0.0, 0.0),
     force_scale: float | None = None,
     clutch_buttons: int = 0,
+    mount: ArrayLike = (1.0, 0.0, 0.0, 0.0),
+    left: bool = False,
+    takes: bool = False,
 ) -> Workspace:
     """The map with this scale, offset [m], rotation (quaternion) and force scale (None: power-consistent).
 
-    Raises HapticsError on a scale that is not positive or a rotation that is no quaternion.
+    mount: how the tool sits on a device in the right hand (quaternion); left: it is in the left one. Raises
+    HapticsError on a scale that is not positive, and on a rotation or mount that is no quaternion.
     """
     if not (np.isfinite(scale) and scale > 0.0):
         raise HapticsError(f"workspace scale {scale} must be a positive number")
-    quaternion = np.array(rotation, dtype=np.float64)
-    norm = float(np.linalg.norm(quaternion))
-    if quaternion.shape != (4,) or not (np.isfinite(norm) and norm > 1e-6):
-        raise HapticsError(f"workspace rotation {quaternion.tolist()} must be a quaternion (w, x, y, z)")
-    quaternion /= norm
+    quaternion, sits = _unit("rotation", rotation), _unit("mount", mount)
     gain = scale if force_scale is None else force_scale
-    return Workspace(
+    place = Workspace(
         float(scale),
         float(gain),
         np.array(offset, dtype=np.float64),
         quaternion_matrix(quaternion),
         quaternion,
         int(clutch_buttons),
+        np.array([1.0, 0.0, 0.0, 0.0]),
+        sits,
+        np.zeros(1),
+        int(takes),
     )
+    if left:
+        mirror_mount(place)
+    return place
+
+
+def _unit(what: str, quaternion: ArrayLike) -> NDArray[np.float64]:
+    """The quaternion (4,) at length 1; HapticsError where it is none."""
+    q = np.array(quaternion, dtype=np.float64)
+    norm = float(np.linalg.norm(q))
+    if q.shape != (4,) or not (np.isfinite(norm) and norm > 1e-6):
+        raise HapticsError(f"workspace {what} {q.tolist()} must be a quaternion (w, x, y, z)")
+    return q / norm
+
+
+@inlined
+def multiply(p, qw, qx, qy, qz, out):
+    """out = p q of quaternions; out may be p."""
+    w, x, y, z = p[0], p[1], p[2], p[3]
+    out[0] = w * qw - x * qx - y * qy - z * qz
+    out[1] = w * qx + x * qw + y * qz - z * qy
+    out[2] = w * qy - x * qz + y * qw + z * qx
+    out[3] = w * qz + x * qy - y * qx + z * qw
+
+
+@inlined
+def mirror_mount(workspace):
+    """Put the tool into the other hand, mirrored across the plane x = 0; twice, to the bit, is not at all."""
+    workspace.left[0] = 1.0 - workspace.left[0]
+    workspace.mount[2] *= -1.0
+    workspace.mount[3] *= -1.0
+
+
+@inlined
+def take_neutral(workspace, device_port):
+    """The device's present orientation becomes neutral."""
+    t, q = workspace.taken, device_port.orientation
+    multiply(workspace.quaternion, q[0], q[1], q[2], q[3], t)
+    square = t[0] * t[0] + t[1] * t[1] + t[2] * t[2] + t[3] * t[3]
+    t[0] /= square
+    for i in range(1, 4):
+        t[i] /= -square
 
 
 def positions_to_device(workspace: Workspace, positions: ArrayLike) -> NDArray[np.float64]:
@@ -99,7 +155,9 @@ def positions_to_device(workspace: Workspace, positions: ArrayLike) -> NDArray[n
 
 def orientations_to_device(workspace: Workspace, orientations: ArrayLike) -> NDArray[np.float64]:
     """Device quaternions (n, 4) that map to these scene quaternions."""
-    return quaternion_product(workspace.quaternion * [1.0, -1.0, -1.0, -1.0], orientations)
+    inverse = [1.0, -1.0, -1.0, -1.0]
+    held = quaternion_product(workspace.taken, workspace.mount) * inverse
+    return quaternion_product(workspace.quaternion * inverse, quaternion_product(orientations, held))
 
 
 @inlined
@@ -111,11 +169,10 @@ def pose_to_scene(workspace, device_port, port):
         port.position[i] = s * (R[i, 0] * x[0] + R[i, 1] * x[1] + R[i, 2] * x[2]) + workspace.offset[i]
         port.velocity[i] = s * (R[i, 0] * v[0] + R[i, 1] * v[1] + R[i, 2] * v[2])
         port.angular_velocity[i] = R[i, 0] * w[0] + R[i, 1] * w[1] + R[i, 2] * w[2]
-    p, q = workspace.quaternion, device_port.orientation
-    port.orientation[0] = p[0] * q[0] - p[1] * q[1] - p[2] * q[2] - p[3] * q[3]
-    port.orientation[1] = p[0] * q[1] + p[1] * q[0] + p[2] * q[3] - p[3] * q[2]
-    port.orientation[2] = p[0] * q[2] - p[1] * q[3] + p[2] * q[0] + p[3] * q[1]
-    port.orientation[3] = p[0] * q[3] + p[1] * q[2] - p[2] * q[1] + p[3] * q[0]
+    q, t, m = device_port.orientation, workspace.taken, workspace.mount
+    multiply(workspace.quaternion, q[0], q[1], q[2], q[3], port.orientation)
+    multiply(port.orientation, t[0], t[1], t[2], t[3], port.orientation)
+    multiply(port.orientation, m[0], m[1], m[2], m[3], port.orientation)
     port.buttons[0] = device_port.buttons[0]
 
 

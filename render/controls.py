@@ -112,6 +112,8 @@ KEYS = (
     Key("v", Request("overlay", "forces"), "force vectors"),
     Key("p", Request("overlay", "contacts"), "contact points"),
     Key("n", Request("overlay", "nearness"), "contact discs, and the distance to the nearest surface"),
+    Key("i", Request("align"), "take how the device is held now for neutral: the tool is as at rest", "live"),
+    Key("j", Request("mirror"), "the tool into the other hand, mirrored", "live"),
     Key("m", Request("mute"), "vibrations and sounds at contact, slip and click on, off", "live"),
     Key("d", Request("overlay", "device"), "device, held point and the coupling between them"),
     Key("a", Request("overlay", "anaglyph"), "3D for red and cyan glasses"),

@@ -292,6 +292,14 @@ class Parts:
         imgui.set_item_tooltip("Save the scene with its present values as a TOML file (e)")
         imgui.same_line()
         self._asking.button("Unmute" if state.muted else "Mute", "mute", width)
+        if state.handed:
+            width = (imgui.get_content_region_avail().x - gap) / 2
+            self._asking.button("Align tool", "align", width)
+            imgui.set_item_tooltip("From how the device is held now the tool is as it was at rest (i)")
+            imgui.same_line()
+            other = "Left" if state.handed == "right" else "Right"
+            self._asking.button(f"{other} hand", "mirror", width)
+            imgui.set_item_tooltip("Mirror how the tool sits on the device (j)")
         imgui.set_item_tooltip("Vibrations and sounds at contact, slip and click, on or off (m)")
 
     def _view(self, overlays: Overlays) -> None:

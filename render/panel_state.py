@@ -125,6 +125,7 @@ class PanelState:
     emergency: bool = False
     recording_path: str = ""
     muted: bool = False  # without vibrations and sounds
+    handed: Literal["", "right", "left"] = ""  # the hand that turns a device, empty where none does
     kept: str = ""  # when the state was that can be gone back to
     force: float = float("nan")  # N, on the hand
     force_limit: float = float("nan")  # N, of the device

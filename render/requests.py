@@ -9,8 +9,8 @@ class Request(NamedTuple):
     kind: "set" (the knob `key` to `value`), "overlay" (the flag `key` of `Overlays` to `value`), "scene" or
     "view" (the one named `value`); of a recording "seek" (the moment `value` [s]) or "speed" (`value` seconds
     of it in one); or one of "pause", "step", "back", "reset", "keep", "undo", "save", "record", "mute",
-    "emergency", "screenshot", "fullscreen", "fit", "follow", "grip", "press", "scenes", "help" and "quit",
-    which need no more.
+    "align", "mirror", "emergency", "screenshot", "fullscreen", "fit", "follow", "grip", "press", "scenes",
+    "help" and "quit", which need no more.
     `Controls.ask` answers "overlay" (the other value, if it is None), "view", "fit", "follow", "grip" and
     "press" itself.
     """

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from palpo.config.schema.scene import BaseScene
+from palpo.config.schema.vectors import quaternion
 from palpo.haptics.cues import make_cues
 from palpo.haptics.device_spec import DEVICES, DeviceSpec
 from palpo.haptics.guard import make_guard
@@ -27,7 +28,10 @@ def workspace_of(spec: BaseScene) -> Workspace:
     """The map from the device's axes to the scene's."""
     w = spec.workspace
     clutch = buttons_mask([w.clutch_button] if w.clutch_button else [])
-    return make_workspace(w.scale, w.offset, w.quaternion, w.force_scale, clutch)
+    return make_workspace(
+        w.scale, w.offset, w.quaternion, w.force_scale, clutch,
+        quaternion(w.mount), w.handed == "left", w.neutral == "first",
+    )  # fmt: skip
 
 
 def limits_of(spec: BaseScene, device: DeviceSpec | None = None) -> LimitParams:

@@ -8,10 +8,11 @@ feels goes over to its new value in even steps, one a slow step, each of them su
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from palpo.app.systems.system import system_of
 from palpo.config.load import parse_scene, said_today, scene_tables
+from palpo.config.schema.device import Handed
 from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.tool import HoldSpec
 from palpo.config.words import ConfigError
@@ -27,6 +28,7 @@ class Live:
 
     key: str
     group: str
+    """Empty where a button of its own changes it."""
     label: str
     unit: str
     lower: float
@@ -70,13 +72,14 @@ def hold_keys(key: str, hold: HoldSpec) -> list[Live]:
 
 
 def hand_keys(spec: BaseScene) -> list[Live]:
-    """What reaches the hand: a share of the scene's force, and at most so much."""
+    """What reaches the hand, a share of the scene's force and at most so much, and which hand it is."""
     strongest, felt = DEVICES[spec.device.model].max_force, spec.workspace.felt_force
     return [
         Live("workspace.force_scale", "hand", "force scale", "", min(0.01, 0.01 * felt), max(10.0, felt),
              felt, True),
         Live("safety.max_force", "hand", "largest force", "N", 0.1, strongest,
              spec.safety.max_force or strongest),
+        Live("workspace.handed", "", "hand", "", 0.0, 0.0, spec.workspace.handed, choices=get_args(Handed)),
     ]  # fmt: skip
 
 
@@ -168,7 +171,7 @@ def softened(spec: BaseScene, figures: Sequence[DeviceSpec]) -> tuple[Any, list[
     return spec, changes, said
 
 
-def device_values(spec: BaseScene) -> tuple[float, float]:
-    """Force scale and largest force [N] for `Port.live`; NaN where the scene leaves them to the servo."""
-    scale, largest = spec.workspace.force_scale, spec.safety.max_force
-    return (math.nan if scale is None else scale, math.nan if largest is None else largest)
+def device_values(spec: BaseScene) -> tuple[float, ...]:
+    """What `Port.live` has of the scene; NaN where that leaves it to the servo."""
+    given = spec.workspace.force_scale, spec.safety.max_force, float(spec.workspace.handed == "left")
+    return tuple(math.nan if value is None else value for value in given)

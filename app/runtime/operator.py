@@ -306,6 +306,7 @@ class Operator(Desk):
             light=readings.light(),
             recording=session.recorder is not None and session.recorder.error is None,
             muted=self._muted,
+            handed=session.spec.workspace.handed if session.turned else "",
             kept="" if self._kept is None else f"{self._kept.seconds:.1f} s",
             recording_path=str(session.recorder.path) if session.recorder else "",
             force=readings.force(),
@@ -363,6 +364,13 @@ class Operator(Desk):
                 self._muted = not self._muted
                 session.mute(self._muted)
                 self._say(f"vibrations and sounds are {'off' if self._muted else 'on'}")
+            case "align" if session is not None and session.turned:
+                session.align()
+                self._say("the tool is as at rest, for how the device is held now")
+            case "mirror" if session is not None and session.turned:
+                other = "left" if session.spec.workspace.handed == "right" else "right"
+                session.change("workspace.handed", other)
+                self._say(f"the tool is held in the {other} hand")
             case "step" if session is not None and session.paused:
                 session.step_once()
             case "record" if session is not None:

@@ -208,7 +208,7 @@ class Readings:
         if self._spec is not self.session.spec:
             groups: dict[str, list[Setting]] = {}
             self._spec = self.session.spec
-            for live in live_keys(self._spec):
+            for live in filter(lambda live: live.group, live_keys(self._spec)):
                 knob = Setting(
                     live.key, live.label, live.unit, live.value, *self._ranges[live.key], live.log,
                     live.choices or None, live.help,

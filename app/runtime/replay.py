@@ -8,6 +8,7 @@ finished right before the first tick whose row names it.
 """
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,13 @@ from palpo.app.systems.system import NO_INTERFACE, make_rig, system_of
 from palpo.config.load import load_scene, recorded_scene
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.replay import make_recorded, recorded_start
-from palpo.haptics.control import grant_ticks, mute_servo, request_pause, request_stop
+from palpo.haptics.control import (
+    grant_ticks,
+    mute_servo,
+    request_pause,
+    request_stop,
+    take_orientation,
+)
 from palpo.haptics.device import DEVICE_ERRED, DEVICE_GONE, DEVICE_OK
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
@@ -50,6 +57,7 @@ from palpo.haptics.flags import (
     POSE_HELD,
     STOOD_STILL,
     STOPPING,
+    TAKEN,
     TICK_FAILED,
 )
 from palpo.haptics.limiter import NOTED
@@ -61,7 +69,7 @@ from palpo.physics.exchange.port import WAITING
 
 DIFFERENT = 1
 """Exit status of a replay that is not the same."""
-ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD | MUTED | STOOD_STILL
+ASKED = STOPPING | EMERGENCY | PAUSING | DEVICE_LOST | POSE_HELD | MUTED | STOOD_STILL | TAKEN
 """Flags by which a run tells what was asked of it, or happened to its device, from outside."""
 OWN = NON_FINITE | TICK_FAILED
 """Flags of a tick that stops the run by itself, and will again."""
@@ -115,6 +123,8 @@ def _befall(servo: Servo, flags: int) -> None:
     servo.device.health[0] = DEVICE_GONE if flags & DEVICE_LOST else erred
     if flags & STOOD_STILL and not servo.limit_state.gate["standstill"]:
         servo.limit_state.gate["standstill"] = NOTED
+    if flags & TAKEN:
+        take_orientation(servo)
 
 
 class _Rerun:
@@ -134,6 +144,9 @@ class _Rerun:
         self.lock_step, self.other, self.film = other or made.driver == "lock-step", other, film
         self.n = len(recording.columns["tick"])
         self.asked = self._asked()
+        own = [columns for name, columns in recording.columns.items() if re.fullmatch(r"flags(_\d+)?", name)]
+        self.alone = np.flatnonzero(np.any([flags.astype(int) & (STOOD_STILL | TAKEN) for flags in own], 0))
+        """Ticks that are repeated by themselves."""
         self.changes = [] if other else list(recording.changes)
         self._done = 0
         self.known = self.n
@@ -156,7 +169,7 @@ class _Rerun:
             for k, servo in enumerate((rig.servo, *rig.servo.led), start=1):
                 start = recorded_start(self.recording, k)
                 if start is not None:
-                    start_servo_at(servo, start)
+                    start_servo_at(servo, *start)
         return rig
 
     def _hand(self, number: int) -> Further:
@@ -217,12 +230,13 @@ class _Rerun:
             asked = int(self.asked[self._done])
             same = self.asked[self._done : min(end, self._done + len(servo.rows) // 2)] == asked
             span = min(len(same) if same.all() else int(np.argmin(same)), self._to_picture())
-            if asked & STOOD_STILL:
-                span = 1  # one standstill may follow another
+            # one standstill may follow another, and any hand's orientation may be taken
+            coming = self.alone[np.searchsorted(self.alone, self._done) :]
+            span = min(span, max(1, int(coming[0]) - self._done)) if len(coming) else span
             self._ask(asked, span)
             for k, led in enumerate(servo.led, start=2):
                 flags = int(self.recording.columns.get(f"flags_{k}", self.asked)[self._done])
-                _befall(led, flags)
+                _befall(led, 0 if self.other else flags)
             if self.lock_step:
                 servo_run(servo, span)
             else:

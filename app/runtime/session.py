@@ -43,6 +43,7 @@ from palpo.haptics.control import (
     mute_servo,
     request_pause,
     request_stop,
+    take_orientation,
     tick_count,
 )
 from palpo.haptics.device import VirtualDevice
@@ -121,6 +122,11 @@ class Session:
         """The servo of the hand that the window's pointer moves, if it does; once there is a rig."""
         choice, servo = self.taught
         return servo if choice.pointed else None
+
+    @property
+    def turned(self) -> bool:
+        """Whether somebody turns the first hand's device, and not a pointer or a script."""
+        return self.choice.live and not self.choice.pointed
 
     @property
     def taught(self) -> tuple[Device, Servo]:
@@ -259,6 +265,11 @@ class Session:
     def mute(self, on: bool) -> None:
         """Leave out vibrations and sounds, or not."""
         mute_servo(self.rig.servo, on)
+
+    def align(self) -> None:
+        """Take how each device is held now for neutral: what it holds goes over to where it is at rest."""
+        for servo in (self.rig.servo, *self.rig.servo.led):
+            take_orientation(servo)
 
     def step_once(self) -> int:
         """One slow period, as long as it is now, of a scene whose time stands still; its ticks."""

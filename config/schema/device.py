@@ -36,6 +36,9 @@ Waypoints = Annotated[
 Turns = Annotated[tuple[tuple[Time, Number, Number, Number, Angle], ...], AfterValidator(in_order)]
 
 
+Handed = Literal["right", "left"]
+
+
 Button = Annotated[Count, Field(ge=1, le=8)]
 
 
@@ -87,6 +90,20 @@ class WorkspaceSpec(Spec):
     )
     clutch_button: Count = Field(
         2, ge=0, le=8, description="Button that holds the scene still while the hand moves on; 0 is none."
+    )
+    neutral: Literal["first", "upright"] = Field(
+        "first",
+        description="Orientation of the device in which the tool is as it is at rest: the one in which it is "
+        "first held, or upright, with its axes along the scene's.",
+    )
+    mount: AxisAngle = Field(
+        NO_ROTATION,
+        description="How the tool sits on the device in a right hand: axis and angle by which it is turned "
+        "from where it is at rest, while the device is in its neutral orientation.",
+    )
+    handed: Handed = Field(
+        "right",
+        description="The hand that holds the device; in the left one the mount is mirrored, left to right.",
     )
 
     @property

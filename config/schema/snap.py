@@ -54,7 +54,9 @@ class AdmittanceSpec(Spec):
     gyration: PositiveLength | None = Field(
         None, description="Radius whose square turns the three into those against turning; the plug's own."
     )
-    orientation: Flag = Field(False, description="Whether the target turns with the device.")
+    orientation: Flag = Field(
+        True, description="Whether the target turns with the device; on a rail it does not."
+    )
     rail: Number | None = Field(
         None,
         ge=1,

@@ -290,9 +290,12 @@ def make_recorded(recording: Recording, workspace: Workspace | None = None, hand
     )
 
 
-def recorded_start(recording: Recording, hand: int = 1) -> NDArray[np.float64] | None:
-    """Scene point (3,) [m] that a hand's first tick was mapped onto, None if the workspace's offset stood."""
+def recorded_start(
+    recording: Recording, hand: int = 1
+) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    """Scene point (3,) [m] and orientation (4,) that the first tick of a hand was mapped onto; None: none."""
     columns, which = recording.columns, "" if hand == 1 else f"_{hand}"
     if not int(columns[f"flags{which}"][0]) & CLUTCHED:
         return None
-    return np.array([columns[name + which][0] for name in SCENE_COLUMNS[0]])
+    point, turn = (np.array([columns[name + which][0] for name in names]) for names in SCENE_COLUMNS[:2])
+    return point, turn

@@ -223,7 +223,7 @@ def _begin(s):
         return False
     if s.frames.in_force.shape[0] > 0:
         head, live = s.frames.head[0, reader_slot(s.frames.control[0])], s.port.live[0]
-        live.force_scale, live.max_force = head.force_scale, head.max_force
+        live.force_scale, live.max_force, live.left = head.force_scale, head.max_force, head.left
         s.port.status[0].frame = s.frames.in_force[0].frame
     return True
 

@@ -29,6 +29,7 @@ from palpo.physics.exchange.frames import (
     hand_over,
     patience_of,
 )
+from palpo.physics.exchange.port import UNSET
 
 
 class SlowLoop:
@@ -58,8 +59,8 @@ class SlowLoop:
         self.frames, self.ticks, self.number = frames, ticks, number
         self.ratio, self.dt = ratio, dt
         self.budget = Budget(ratio)
-        self.live = np.nan, np.nan
-        """Force scale [-] and largest force [N] of the device's side, as Port.live has them."""
+        self.live = UNSET
+        """What the operator has set for the device's side, as Port.live has it."""
         self.times = StepTimes(*parts)
         """Wall times of the named parts of its steps."""
         self.frame_id = 0

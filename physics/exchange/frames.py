@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.atomics import store_release
 from palpo.physics.exchange.buffer import SLOTS, acquire, is_fresh, make_control, publish, writer_slot
-from palpo.physics.exchange.port import LIVE, OK, end_tick
+from palpo.physics.exchange.port import LIVE, OK, UNSET, end_tick
 from palpo.physics.numerics.kernels import inlined
 
 PATIENCE_PERIODS = 5
@@ -74,7 +74,7 @@ def patience_of(
 
 def hand_over(
     frames: SlowFrames, number: int, identity: int, patience: tuple[int, int] = (0, 0),
-    live: tuple[float, float] = (np.nan, np.nan),
+    live: tuple[float, ...] = UNSET,
 ) -> None:  # fmt: skip
     """Publish what is in the writer's slot of that loop, under this head."""
     control = frames.control[number]

@@ -22,9 +22,12 @@ INFO = np.dtype(
 """Residual of the contact solve [-], deepest penetration [m], the held point [m], and the sum of the
 constraint forces on what is held [N]."""
 
-LIVE = np.dtype([("force_scale", np.float64), ("max_force", np.float64)])
-"""What the operator has set for the device's side and a frame has brought: force scale [-] and largest force
-[N]; NaN leaves what the servo was made with."""
+LIVE = np.dtype([("force_scale", np.float64), ("max_force", np.float64), ("left", np.float64)])
+"""What the operator has set for the device's side and a frame has brought: force scale [-], largest force
+[N], and 1 if the left hand holds it, 0 if the right one; NaN leaves what the servo was made with."""
+
+UNSET: tuple[float, ...] = (np.nan, np.nan, np.nan)
+"""LIVE of an operator who has set nothing."""
 
 FAILED, OK, NOT_FINITE = 0, 1, 2
 """Status code of a tick. FAILED is what a C function that raises returns; it also stands in the port from

@@ -22,8 +22,9 @@ from palpo.haptics.passivity import make_passivity
 from palpo.haptics.path import waypoint_path
 from palpo.haptics.recording import Recorder, read_recording
 from palpo.haptics.row import NAMES
+from palpo.haptics.servo import start_servo_at
 from palpo.haptics.workspace import make_workspace, quaternion_from_axis_angle
-from tests.servo.hand import UPRIGHT, external, move
+from tests.servo.hand import external, move
 from tests.servo.wall import make_wall
 
 REAL = sorted((Path(__file__).parents[3] / "shared" / "data").glob("touch_reach_*.txt"))
@@ -94,7 +95,11 @@ def test_the_recorded_inputs_of_a_threaded_run_give_its_forces_again_bit_for_bit
 
 def test_a_run_with_a_turned_and_scaled_map_a_clutch_and_an_emergency_is_repeated_in_every_column(tmp_path):
     """The device's own inputs pass through the same map, clutch and guards; the scene's would not."""
-    map_ = make_workspace(1.7, (0.1, 0.2, 0.3), quaternion_from_axis_angle((1, 2, 3), 0.7), clutch_buttons=2)
+    map_ = make_workspace(
+        1.7, (0.1, 0.2, 0.3), quaternion_from_axis_angle((1, 2, 3), 0.7), clutch_buttons=2,
+        mount=quaternion_from_axis_angle((3, -1, 2), 1.1), left=True, takes=True,
+    )  # fmt: skip
+    held = quaternion_from_axis_angle((1, 1, -2), 0.9)
     guard = make_guard(*TOUCH.reach, margin=0.01, edge_stiffness=200.0, saturation_damping=2.0)
     limits = make_limits(
         TOUCH.max_force,
@@ -112,14 +117,15 @@ def test_a_run_with_a_turned_and_scaled_map_a_clutch_and_an_emergency_is_repeate
             target = wall.servo.device_port.position + stroke * map_.rotation[0]
             for share in np.linspace(0.0, 1.0, 80):
                 here = (1.0 - share) * wall.servo.device_port.position + share * target
-                move(wall.servo, [here], buttons, UPRIGHT, rng.normal(size=3), rng.normal(size=3), keep=True)
+                move(wall.servo, [here], buttons, held, rng.normal(size=3), rng.normal(size=3), keep=True)
         recorder.drain(wall.servo)
     recording = read_recording(tmp_path / "run.h5")
     flags = recording.columns["flags"]
     for flag in (CLUTCHED, EMERGENCY, AT_EDGE, NEAR_LIMIT, STARTING_PUSHED):
         assert (flags & flag).any(), FLAG_NAMES[flag]
-    options["start_at"] = recorded_start(recording)
-    again = make_wall(make_recorded(recording), 2000.0, **options)
+    point, turn = recorded_start(recording)
+    again = make_wall(make_recorded(recording), 2000.0, **{**options, "start_at": None})
+    start_servo_at(again.servo, point, turn)
     servo_run(again.servo, len(flags))
     rows = drain_rows(again.servo)
     for name in NAMES:

@@ -285,6 +285,7 @@ CHANGES = {
     "emergency": True,
     "recording_path": "run.h5",
     "muted": True,
+    "handed": "left",
     "kept": "3.2 s",
     "force": 3.2,
     "force_limit": 7.9,

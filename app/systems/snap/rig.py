@@ -41,7 +41,7 @@ class SnapRig(Rig):
         servo, self.side = make_snap_servo(
             self.model,
             spec.integration.substeps,
-            spec.admittance.orientation,
+            spec.admittance.orientation and spec.admittance.rail is None,
             rest=spec.misalignment.quaternion,
             offset=spec.misalignment.position,
             rail=spec.admittance.rail is not None,
