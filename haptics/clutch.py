@@ -181,7 +181,7 @@ def slip(clutch, workspace, device_port, port, most, dt):
 def take_hold(clutch, workspace, device_port, port, still, gain, dt):
     """`follow_hand` after a wait: against port.force, the last tick's, the hand still slips, less and less.
 
-    still: the orientation stays. gain: share of that force that the hand feels. What the hand does not pay for
+    still: the orientation stays. gain: share of that force that the hand feels. What it does not pay for
     the scene does not take; and a hand in motion does not hit the scene with all of its speed in one tick.
     """
     p = port.position
