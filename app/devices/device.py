@@ -52,8 +52,12 @@ class DeviceOptions(Protocol):
 class ServoDriver(Protocol):
     """What calls the servo's step at its rate: a thread of our own, or a device's scheduler."""
 
-    scheduler: str
     servo: Servo
+
+    @property
+    def scheduler(self) -> str:
+        """What calls the servo, in words."""
+        ...
 
     @property
     def running(self) -> bool:

@@ -127,7 +127,7 @@ class Together:
     """
 
     def __init__(self, leader: ServoDriver, companions: Sequence[ServoThread]) -> None:
-        self.servo, self.scheduler = leader.servo, leader.scheduler
+        self.servo = leader.servo
         self._leader, self._companions = leader, companions
         polled = any(isinstance(driver, PolledThread) for driver in companions)
         self._watch = Watch(leader.servo) if polled else None
@@ -145,6 +145,11 @@ class Together:
         own = self._leader.servo.device.health[0] == DEVICE_OK
         lost = [c.lost for c in self._companions if c.servo.device.health[0] != DEVICE_OK and c.lost]
         return lost[0] if own and lost else self._leader.reason
+
+    @property
+    def scheduler(self) -> str:
+        """What calls the servo."""
+        return self._leader.scheduler
 
     def events(self) -> dict[str, int]:
         """What all devices have to say since last asked, and how often each said it."""
@@ -164,9 +169,7 @@ class Together:
         self.prepare()
         for driver in self._companions:
             driver.accompany()
-        begun = self._leader.start()
-        self.scheduler = self._leader.scheduler
-        return begun
+        return self._leader.start()
 
     def stop(self) -> None:
         """Ask for the fade and the end."""

@@ -54,6 +54,16 @@ def call_for_word(typing_context, address):
 
 
 @intrinsic
+def call_for_number(typing_context, address):
+    """Call `double f(void)`."""
+
+    def codegen(context, builder, signature, args):
+        return invoke(builder, args[0], ir.DoubleType(), [])
+
+    return types.float64(types.int64), codegen
+
+
+@intrinsic
 def call_for_error(typing_context, address):
     """Call `HDErrorInfo f(void)`; the code is the low half of the result, the internal code the high half."""
 

@@ -17,6 +17,7 @@ from palpo.haptics.backends.openhaptics_library import HdLibrary, explain, load
 from palpo.haptics.backends.openhaptics_tick import (
     FUNCTIONS,
 )
+from palpo.haptics.backends.openhaptics_timing import shares
 from palpo.haptics.device_spec import PHANTOM_DESKTOP, TOUCH, DeviceSpec
 from palpo.haptics.errors import HapticsError
 from palpo.physics.exchange.handle import Handle
@@ -105,7 +106,7 @@ def find(name: str | None = None) -> Availability:
         if device is not None:
             return Availability(True, f"in use: {device.identity.describe()}")
         with OpenHapticsDevice(name) as device:
-            return Availability(True, f"ready: {device.identity.describe()}")
+            return Availability(True, f"ready: {device.identity.describe()}; {device.timing}")
     except HapticsError as missing:
         return Availability(False, str(missing))
 
@@ -174,6 +175,7 @@ class OpenHapticsDevice:
             self.library.release(job, scheduled=not ended)
             tell("")
         self.has = [bool(there) for there in tick.has]
+        self.timing = shares(tick.spent)
 
     def _wait_until_ready(
         self,

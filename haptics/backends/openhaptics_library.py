@@ -96,6 +96,7 @@ def _prototypes(d: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "hdIsEnabled": (d.HDboolean, (d.HDenum,)),
         "hdCheckCalibration": (d.HDenum, ()),
         "hdUpdateCalibration": (None, (d.HDenum,)),
+        "hdGetSchedulerTimeStamp": (ctypes.c_double, ()),
         "hdStartScheduler": (None, ()),
         "hdStopScheduler": (None, ()),
         "hdSetSchedulerRate": (None, (d.HDulong,)),

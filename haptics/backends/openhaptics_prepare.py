@@ -5,7 +5,7 @@ stylus is put into it. Until the device is calibrated the callback makes frames 
 waits reads from the words what to tell the operator.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
@@ -24,7 +24,9 @@ from palpo.haptics.backends.openhaptics_tick import (
     HD_MAX_FORCE_CLAMPING,
     OPTIONS,
     SAFETY_SWITCH,
+    TIME_STAMP,
 )
+from palpo.haptics.backends.openhaptics_timing import SPENT, spend, stamp
 from palpo.physics.exchange.atomics import load_acquire, store_release
 from palpo.physics.exchange.handle import Handle, HandleType, handle_for
 from palpo.physics.numerics.kernels import callback, inlined, kernel
@@ -64,6 +66,8 @@ class Preparing(NamedTuple):
     still: NDArray[np.float64]
     """No force, shape (3,) [N]."""
     words: NDArray[np.int64]
+    spent: NDArray[Any]
+    """Of SPENT, shape (1,)."""
 
 
 def make_preparing(functions: list[int], device: int, style: int) -> Preparing:
@@ -77,6 +81,7 @@ def make_preparing(functions: list[int], device: int, style: int) -> Preparing:
         values=np.zeros(32),
         still=np.zeros(3),
         words=np.zeros(7, dtype=np.int64),
+        spent=np.zeros(1, SPENT),
     )
 
 
@@ -110,14 +115,18 @@ def prepare_tick(tick):
     f, words = tick.functions, tick.words
     if words[ENDED] != 0:
         return DONE
+    called = stamp(f[TIME_STAMP])
     call_word(f[_MAKE_CURRENT], tick.device)
     call_word(f[_BEGIN], tick.device)
     call_values(f[_GET], HD_CURRENT_TRANSFORM, tick.values.ctypes.data)
+    read = stamp(f[TIME_STAMP])
     _refused(tick)
     _try_option(tick, words[CALLS])
     status = call_for_word(f[_CHECK])
     call_values(f[_SET], HD_CURRENT_FORCE, tick.still.ctypes.data)
+    stepped = stamp(f[TIME_STAMP])
     call_word(f[_END], tick.device)
+    spend(tick.spent[0], called, read, stepped, stamp(f[TIME_STAMP]))
     if words[CALLS] == 0:
         call_word(f[_ENABLE], HD_MAX_FORCE_CLAMPING)
     if status == HD_CALIBRATION_NEEDS_UPDATE and words[CALLS] % UPDATE_CALLS == UPDATE_CALLS - 1:

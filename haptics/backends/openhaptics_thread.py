@@ -26,6 +26,7 @@ from palpo.haptics.backends.openhaptics_tick import (
     touch_read,
     touch_write,
 )
+from palpo.haptics.backends.openhaptics_timing import CULPRITS, culprit, shares
 from palpo.haptics.control import finished_reason, request_stop, tick_count
 from palpo.haptics.device import DEVICE_GONE, DEVICE_OK
 from palpo.haptics.drivers import compile_servo, servo_run
@@ -38,7 +39,13 @@ from palpo.haptics.silence import Silence
 QUIET = 0.05
 """Seconds without a tick, as long as a fade takes, after which the force is said not to be known."""
 SERVED = 0.9
-"""Share of the ticks below which the bus is said to be slow."""
+"""Share of the ticks below which it is said what takes them."""
+SLOW = {
+    "at_bus": "the bus of {title} is slow: it takes {bus:.2g} ms of a tick; give it a port of its own",
+    "at_scene": "the scene takes {scene:.2g} ms of a tick of {title}: it misses ticks; take a smaller one",
+    "at_call": "the scheduler of {title} calls late: it misses ticks; close other programs",
+}
+"""Of CULPRITS."""
 
 
 class Reports:
@@ -125,7 +132,6 @@ class TouchThread:
         """tell: hears why the device gives no force now, and an empty text once it does."""
         self.servo, self.device = servo, device
         self.error: BaseException | None = None
-        self.scheduler = "the device's scheduler was not started"
         self._guardian = Guardian(device.answers_to)
         self._tick = tick_of(servo, device, self._guardian)
         self._reports = Reports(self._tick, device, tell)
@@ -134,7 +140,8 @@ class TouchThread:
         self._silent = ""
         self._quiet = 0  # 1 when a silence is still to be told, 2 once it is
         self._silence = Silence()
-        self._served = (0, 0)
+        self._served, self._spent = (0, 0), self._tick.spent.copy()
+        self._rate = 0.0
 
     def prepare(self) -> None:
         """Compile, so that `start` need not."""
@@ -149,7 +156,7 @@ class TouchThread:
         rate = 1e9 / self.servo.period_ns
         self._job = self.device.library.schedule(touch_callback.address, self._data.address, rate)
         self._guardian.watch()
-        self.scheduler = f"the device's own scheduler calls the servo at {rate:g} Hz"
+        self._rate = rate
         self._silence = Silence()
         try:
             while self.running and tick_count(self.servo) == 0:
@@ -162,6 +169,18 @@ class TouchThread:
             self._release()
             raise HapticsError(self._silent)
         return self
+
+    @property
+    def scheduler(self) -> str:
+        """Who calls the servo, and where the time of a tick has gone so far."""
+        if not self._rate:
+            return "the device's scheduler was not started"
+        spent = self._tick.spent
+        bus, scene, call = (int(spent[name][0]) for name in CULPRITS)
+        return (
+            f"the device's own scheduler calls the servo at {self._rate:g} Hz, {shares(spent)}; periods lost: "
+            f"{bus} to the bus, {scene} to the scene, {call} to late calls"
+        )
 
     @property
     def _ended(self) -> bool:
@@ -209,15 +228,18 @@ class TouchThread:
         return self._reports.state
 
     def _slow_bus(self) -> str:
-        """A sentence for each second in which fewer than SERVED of the ticks were served."""
+        """What took the ticks of each second in which fewer than SERVED of them were served."""
         steps, skipped = (int(self.servo.statistics.counts[k][0]) for k in ("steps", "skipped"))
         done, lost = steps - self._served[0], skipped - self._served[1]
         if (done + lost) * self.servo.dt < 1.0:
             return ""
-        self._served = steps, skipped
+        self._served, spent, before = (steps, skipped), self._tick.spent.copy(), self._spent
+        self._spent = spent
         if done >= SERVED * (done + lost):
             return ""
-        return f"the bus of {self.device.title} is slow: it misses ticks; give it a port of its own"
+        why, calls = culprit(spent, before), max(1, int((spent["calls"] - before["calls"])[0]))
+        bus, scene = (1e-6 * int((spent[name] - before[name])[0]) / calls for name in ("bus", "scene"))
+        return SLOW[why].format(title=self.device.title, bus=bus, scene=scene)
 
     @property
     def lost(self) -> bool:

@@ -42,6 +42,7 @@ from palpo.haptics.backends.openhaptics_library import (
     FATAL,
 )
 from palpo.haptics.backends.openhaptics_reading import convert_reading
+from palpo.haptics.backends.openhaptics_timing import SPENT, owe, spend, stamp
 from palpo.haptics.clock import now_ns
 from palpo.haptics.control import hold_servo, is_frozen
 from palpo.haptics.device import (
@@ -76,6 +77,7 @@ FUNCTIONS = (
     "hdIsEnabled",
     "hdCheckCalibration",
     "hdUpdateCalibration",
+    "hdGetSchedulerTimeStamp",
 )
 """What the callback calls, in the order of `TouchTick.functions`."""
 (
@@ -92,6 +94,7 @@ FUNCTIONS = (
     _IS_ENABLED,
     _CHECK_CALIBRATION,
     _UPDATE_CALIBRATION,
+    TIME_STAMP,
 ) = range(len(FUNCTIONS))
 
 # of hdDefines.h
@@ -154,6 +157,8 @@ class TouchTick(NamedTuple):
     """Of FAULT, shape (1,)."""
     clock: NDArray[Any]
     """Of CLOCK, shape (1,)."""
+    spent: NDArray[Any]
+    """Of SPENT, shape (1,)."""
     words: NDArray[np.int64]
     heart: NDArray[np.int64]
     """For the device's guardian: time of the last call that has sent its force [ns], RESTS after the last;
@@ -189,6 +194,7 @@ def make_touch_tick(
         counts=np.zeros(len(_KNOWN) + 1, dtype=np.int64),
         fault=np.zeros(1, FAULT),
         clock=np.zeros(1, CLOCK),
+        spent=np.zeros(1, SPENT),
         words=np.zeros(5, dtype=np.int64),
         heart=np.zeros(1, dtype=np.int64) if heart is None else heart,
     )
@@ -219,6 +225,8 @@ def _lateness(tick):
     count_duration(statistics, LATE, late)
     statistics.counts[0].missed += late > period
     statistics.counts[0].skipped += skipped
+    if skipped > 0:
+        owe(tick.spent[0], skipped, period)
     return late
 
 
@@ -404,15 +412,19 @@ def touch_tick(tick):
     if tick.words[ENDED] != 0:
         return DONE
     store_release(tick.words, INSIDE, 1)
+    clock, called = tick.functions[TIME_STAMP], stamp(tick.functions[TIME_STAMP])
     first = tick.clock[0].last_call == 0
     late = _lateness(tick)
     there = _begin(tick, first)
+    read = stamp(clock)
     if there:
         _look_after(tick)
     _read(tick)
     done = servo_step(tick.servo, late, 1)
+    stepped = stamp(clock)
     if there:
         _end(tick, done)
+    spend(tick.spent[0], called, read, stepped, stamp(clock))
     store_release(tick.heart, 0, RESTS if done else tick.clock[0].last_call)
     store_release(tick.words, INSIDE, 0)
     if done:

@@ -80,7 +80,8 @@ static unsigned long rate;
 #define JOBS 16
 static Job jobs[JOBS];
 static pthread_t thread;
-static volatile int running, no_default, rate_fixed;
+static volatile int running, no_default, rate_fixed, held_us;
+static volatile long tick_began;
 
 /* Note an event in the file that the environment names, for a test whose process will be gone. */
 static void note(const char *event) {
@@ -425,6 +426,8 @@ static Job *next_job(void) {
 /* Call every job once, the highest priority first; the lock is released while one runs. */
 static void serve(void) {
     Job *job;
+    tick_began = now();
+    if (held_us) usleep((useconds_t)held_us);
     pthread_mutex_lock(&lock);
     ticks++;
     while (ticks <= stall_at && (job = next_job())) {
@@ -475,6 +478,8 @@ void hdStartScheduler(void) {
     pthread_create(&thread, NULL, schedule, NULL);
     pthread_setschedparam(thread, SCHED_FIFO, &priority); /* as a driver does, where it may */
 }
+
+double hdGetSchedulerTimeStamp(void) { return 1e-9 * (double)(now() - tick_began); }
 
 void hdStopScheduler(void) {
     if (!running) return;
@@ -549,7 +554,7 @@ void standin_reset(void) {
     illegal = starts = ticks = overrun = stolen = real_period = 0;
     stall_at = hang_at = NEVER;
     rate = 1000;
-    no_default = rate_fixed = 0;
+    no_default = rate_fixed = held_us = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -605,6 +610,8 @@ void standin_hand(int k, double amplitude, double frequency) {
     devices[k].amplitude = amplitude;
     devices[k].frequency = frequency;
 }
+/* Something else takes so long at the beginning of each tick [us]. */
+void standin_held(int us) { held_us = us; }
 void standin_stall(long tick) { stall_at = tick; }
 /* From this tick on no callback returns, and whoever waits for one waits for ever. */
 void standin_hang(long tick) { hang_at = tick; }

@@ -39,6 +39,7 @@ _SIGNATURES = {
     "velocity_limit": (_INT, _DOUBLE),
     "refuse": (_INT, ctypes.c_uint),
     "bus": (_INT, _INT),
+    "held": (_INT,),
     "block": (_INT, _LONG, _INT),
     "log": (_INT, _POINTER, _LONG),
     "counts": (_POINTER,),

@@ -391,7 +391,29 @@ def test_a_slow_bus_is_told_and_the_run_goes_on(stand_in):
             said |= thread.events()
             time.sleep(0.01)
         assert thread.running
+        spent = thread._tick.spent[0].copy()
     assert any("the bus of the default device is slow" in words for words in said)
+    assert not any("calls late" in words for words in said)
+    # a frame's begin takes what it was set to, and its end no time
+    assert spent["bus"] >= 2_500_000 * spent["calls"] and spent["at_bus"] > 0
+
+
+def test_a_late_call_is_not_taken_for_a_slow_bus_by_the_schedulers_own_time(stand_in):
+    stand_in.held(2500)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+        said = {}
+        end = time.monotonic() + 20.0
+        while not any("calls late" in words for words in said) and time.monotonic() < end:
+            said |= thread.events()
+            time.sleep(0.01)
+        assert thread.running
+        spent = thread._tick.spent[0].copy()
+    assert not any("is slow" in words for words in said)
+    # by the stand-in's own clock no call came before what holds it up had ended
+    assert spent["call"] >= 2_500_000 * spent["calls"]
+    assert spent["at_call"] > 0 and spent["at_bus"] == spent["at_scene"] == 0
+    assert "called 2." in device.timing and "lost: 0 to the bus, 0 to the scene" in thread.scheduler
 
 
 def test_a_bus_that_blocks_for_a_moment_is_told_and_goes_on_without_a_jump(stand_in):
