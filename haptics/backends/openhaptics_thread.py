@@ -178,8 +178,8 @@ class TouchThread:
         spent = self._tick.spent
         bus, scene, call = (int(spent[name][0]) for name in CULPRITS)
         return (
-            f"the device's own scheduler calls the servo at {self._rate:g} Hz, {shares(spent)}; periods lost: "
-            f"{bus} to the bus, {scene} to the scene, {call} to late calls"
+            f"the device's own scheduler calls the servo at {self._rate:g} Hz, {shares(spent)}; "
+            f"periods lost: {bus} to the bus, {scene} to the scene, {call} to late calls"
         )
 
     @property

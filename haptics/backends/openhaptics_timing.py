@@ -18,8 +18,8 @@ SPENT = np.dtype(
     [(name, np.int64) for name in ("calls", "call", "bus", "scene", "last_bus", "last_scene", "at_bus",
                                    "at_scene", "at_call")]
 )  # fmt: skip
-"""Calls; times [ns] over all of them from the tick's beginning to the call, of the bus and of the scene; those
-two of the last call; and periods lost to the bus, to the scene and to late calls."""
+"""Calls; times [ns] over all of them from the tick's beginning to the call, of the bus and of the scene;
+those two of the last call; and periods lost to the bus, to the scene and to late calls."""
 CULPRITS = ("at_bus", "at_scene", "at_call")
 
 
