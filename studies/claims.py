@@ -1,7 +1,7 @@
 """What a study claims: a value, what was expected and from where, whether it holds; and plain figures."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,16 @@ def close_to(name: str, value: float, wanted: float, percent: float, unit: str, 
     """|value - wanted| <= percent of |wanted|."""
     holds = _finite(value) and bool(abs(value - wanted) <= 0.01 * percent * abs(wanted))
     return Claim(name, float(value), unit, f"{_with(wanted, unit)} within {percent:g}% ({source})", holds)
+
+
+def greatest(values: Iterable[float]) -> float:
+    """The greatest; unlike max, not a number as soon as one of them is not."""
+    return float(np.max(list(values)))
+
+
+def smallest(values: Iterable[float]) -> float:
+    """The least; unlike min, not a number as soon as one of them is not."""
+    return float(np.min(list(values)))
 
 
 def _with(value: float, unit: str) -> str:

@@ -28,7 +28,7 @@ from palpo.physics.contact.solvers import anderson, gauss_seidel
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.systems.hapco.detection import Detection
 from palpo.studies import dense_visits
-from palpo.studies.claims import Claim, Line, Reported, at_most
+from palpo.studies.claims import Claim, Line, Reported, at_most, greatest
 from palpo.studies.hapco_benches import (
     CM,
     MATERIALS,
@@ -197,7 +197,7 @@ def _timed(where: Row, problems: list[ContactProblem], gathering: list[float]) -
                 "most_ms": 1e3 * float(seconds.max()),
                 "mean_sweeps": float(sweeps.mean()),
                 "us_a_sweep": 1e6 * float(seconds.sum() / sweeps.sum()),
-                "worst_residual": max(result.residual for result in results),
+                "worst_residual": greatest(result.residual for result in results),
                 "ended_early": sum(result.reason == "iterations" for result in results),
                 "solves": len(results),
                 "w_ms": 1e3 * min(gathering),
@@ -312,7 +312,7 @@ def _race(rows: list[Row]) -> list[Claim]:
 
 def _residuals(rows: list[Row]) -> list[Line]:
     tolerant = [r for r in rows if r["solver"] == THESIS[0].label]
-    worst = max(r["worst_residual"] for r in tolerant)
+    worst = greatest(r["worst_residual"] for r in tolerant)
     ours = [r for r in rows if r["solver"] == OURS.label]
     given_up = sum(r["ended_early"] for r in ours)
     return [

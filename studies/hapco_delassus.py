@@ -27,7 +27,7 @@ from palpo.physics.contact.laws import SLIP, STICK
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.family import uzawa
-from palpo.studies.claims import Claim, Line, Reported, at_least, at_most
+from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, greatest
 from palpo.studies.force_errors import deviation
 from palpo.studies.hapco_benches import PAIRS, lead, make_interaction, penetration, sliding
 from palpo.studies.hapco_liver import LOWERED, compare_on_liver
@@ -208,11 +208,11 @@ def _print(means: list[Row]) -> None:
 
 
 def _claims(steps: list[Row], means: list[Row]) -> list[Claim]:
-    apart = max(abs(r["sweeps_with"] - r["sweeps_without"]) for r in steps)
+    apart = greatest(abs(r["sweeps_with"] - r["sweeps_without"]) for r in steps)
     source = "001, section 4.2.2: no difference"
     claims = [
         at_most(f"forces with and without W, greatest deviation of {len(steps)} steps (4.4)",
-                max(r["off_percent"] for r in steps), 1e-8, "%", source),
+                greatest(r["off_percent"] for r in steps), 1e-8, "%", source),
         at_most("sweeps with and without W, greatest difference", apart, 1, "", source),
         at_most("steps with other statuses without W", sum(not r["same_status"] for r in steps), 0, "",
                 source),
@@ -285,7 +285,7 @@ def _variant_claims(rows: list[Row]) -> list[Line]:
         return [r for r in rows if all(r[key] == value for key, value in keys.items())]
 
     least, series = pick(rho="rho_min", order="gauss-seidel"), pick(rho="series")
-    slower = max(b["sweeps"] / a["sweeps"] for a, b in zip(least, series, strict=True))
+    slower = greatest(b["sweeps"] / a["sweeps"] for a, b in zip(least, series, strict=True))
     jacobi, diverging, cg = (
         pick(bodies="K^-1", rho="lambda_max"), pick(order="jacobi", rho="rho_min"), pick(bodies="CG"),
     )  # fmt: skip
@@ -301,12 +301,12 @@ def _variant_claims(rows: list[Row]) -> list[Line]:
                  "twice too much for equal bodies"),
         Reported("001's min(rho_1, rho_2): sweeps in series over sweeps with it, median", gain, "",
                  "a factor on rho up to 2.2 pays (001, section 3.5)"),
-        at_most("Jacobi, 1 / lambda_max: worst residual, by W", max(r["residual_by_w"] for r in jacobi),
+        at_most("Jacobi, 1 / lambda_max: worst residual, by W", greatest(r["residual_by_w"] for r in jacobi),
                 1.01 * EPS_GS, "", "its stop, and what offsets differ by between W and the bodies"),
         at_least(f"Jacobi, rho_min: share of {len(diverging)} that does not converge",
                  float(np.mean([r["ended"] != "converged" for r in diverging])), 1.0, "",
                  "it needs rho < 2 / lambda_max"),
-        at_most("conjugate gradients, Jacobi: worst residual, by W", max(r["residual_by_w"] for r in cg),
+        at_most("conjugate gradients, Jacobi: worst residual, by W", greatest(r["residual_by_w"] for r in cg),
                 1.01 * LOOSE, "", "its stop"),
         Reported("conjugate gradients, Jacobi: greatest deviation of the forces",
                  max(r["off_percent"] for r in cg), "%", f"at a residual of {LOOSE:g}"),

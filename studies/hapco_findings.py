@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from palpo.studies.claims import at_least, at_most, close_to
+from palpo.studies.claims import at_least, at_most, close_to, greatest
 from palpo.studies.hapco_benches import MATERIALS
 from palpo.studies.hapco_page import Finding
 from palpo.studies.hapco_rho_findings import (
@@ -234,7 +234,7 @@ def _tip_alone(data: Data) -> str:
 
 
 def _solution(data: Data) -> Iterator[Finding]:
-    worst = max(row["reference_residual"] for row in data["paths"])
+    worst = greatest(row["reference_residual"] for row in data["paths"])
     yield Finding(
         at_most("reference: largest common residual", worst, 1e-12, "", "EQUATIONS.md, 2"),
         "", f"{worst:.1e} at the worst step.",

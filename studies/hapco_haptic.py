@@ -32,7 +32,7 @@ from scipy.optimize import brentq
 from palpo.benchmarks.hapco_bearing import HAND
 from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
-from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
+from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to, smallest
 from palpo.studies.hapco_haptic_trials import (
     FITTED,
     HANDS,
@@ -130,10 +130,10 @@ def _claims(rows: list[Row], depth: float) -> list[Line]:
         at_least(f"001's solver on this machine: mean rate, least ({where.format(**theirs)})",
                  theirs["thesis_Hz"], 100.0, "Hz", "the best that 001 had"),
         at_least("force above 30 Hz: 001's at its rate over ours at 1 kHz, least",
-                 min(r["thesis_trembling_N"] / r["ours_trembling_N"] for r in rows), 1.0, "",
+                 smallest(r["thesis_trembling_N"] / r["ours_trembling_N"] for r in rows), 1.0, "",
                  "ours is smoother at every step"),
         at_least("largest jump: 001's at its rate over ours at 1 kHz, least",
-                 min(r["thesis_jump_N"] / r["ours_jump_N"] for r in rows), 1.0, "",
+                 smallest(r["thesis_jump_N"] / r["ours_jump_N"] for r in rows), 1.0, "",
                  "ours is smoother at every step"),
         Reported("depth at which the hand presses", 1e3 * depth, "mm",
                  "chosen, so that 45 kPa at mu 0.3 has 001's 3 N"),

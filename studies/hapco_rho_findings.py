@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from palpo.studies.claims import at_least, at_most, close_to
+from palpo.studies.claims import at_least, at_most, close_to, greatest
 from palpo.studies.hapco_limits import largest
 from palpo.studies.hapco_page import Finding
 from palpo.studies.hapco_rows import AGREE, Data, places_of, printed_cell
@@ -179,7 +179,7 @@ def star_is_the_reference(data: Data) -> Iterator[Finding]:
          for r in pick(data["solvers"], symbol=symbol, stop="printed", pair="aluminium-tissue")}
         for symbol in ("G*B", "GB")
     )  # fmt: skip
-    worst = max(star[key]["mean_iterations"] / once[key]["mean_iterations"] for key in star)
+    worst = greatest(star[key]["mean_iterations"] / once[key]["mean_iterations"] for key in star)
     yield Finding(
         at_most("aluminium on tissue: sweeps of G*B over those of GB, worst path", worst, 1.0, "",
                 "001, 3.8"),

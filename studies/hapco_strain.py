@@ -18,7 +18,7 @@ from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.mesh.generate import block
 from palpo.physics.systems.hapco.detection import Detection
-from palpo.studies.claims import Line, Reported, at_most, close_to
+from palpo.studies.claims import Line, Reported, at_most, close_to, greatest
 from palpo.studies.hapco_benches import BENCHES, CM, MATERIALS, lead, side_nodes
 from palpo.studies.reference.interaction import Interaction
 from palpo.studies.reference.large_strain import LargeStrainBody
@@ -43,7 +43,7 @@ def run(out: Path, quick: bool) -> list[Line]:
     depths, differ = _differences(rows)
     order = float(np.log(differ[1] / differ[0]) / np.log(depths[1] / depths[0]))
     apart = APART / differ[0] * depths[0]
-    most = max(row["increments"] for row in rows)
+    most = greatest(row["increments"] for row in rows)
     return [
         close_to("order of the difference in the depth", order, 1.0, 15.0, "", "the next term of the strain"),
         at_most("increments of the slowest press", most, 20.0, "", "Newton-Raphson finds the equilibrium"),

@@ -17,7 +17,7 @@ from scipy.optimize import curve_fit
 from palpo.physics.bodies.chain import add_elastic
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.physics.systems.multirate.literal import Paper
-from palpo.studies.claims import Claim, at_least, at_most, close_to
+from palpo.studies.claims import Claim, at_least, at_most, close_to, greatest
 from palpo.studies.runs import SceneDrive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
@@ -38,7 +38,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
     claims = []
     for kind in KINDS:
         own = [pose for pose in poses if pose.kind == kind]
-        deflection, force, shape = (max(getattr(p, name) for p in own) for name in MEASURES)
+        deflection, force, shape = (greatest(getattr(p, name) for p in own) for name in MEASURES)
         claims += [
             at_most(f"{kind}: deflections differ, worst of {len(own)} poses", deflection, 1.0, "%", PAPER),
             at_most(f"{kind}: clamp's reaction against the hand's force", force, 1.0, "%", PAPER),

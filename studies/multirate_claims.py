@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from palpo.studies.claims import Line, Reported, at_most
+from palpo.studies.claims import Line, Reported, at_most, greatest
 from palpo.studies.multirate_cases import (
     AFTER_LANDING,
     FEWER,
@@ -53,7 +53,7 @@ def claims_of(rows: list[Row]) -> list[Line]:
     claims += _with_fewer_columns(fewer)
     claims += _beside(rows)
     own = [r for r in rows if r["kind"] == "krylov"]
-    lost = max(r["impulse_lost_percent"] for r in own if not r["landing"])
+    lost = greatest(r["impulse_lost_percent"] for r in own if not r["landing"])
     claims.append(at_most("impulse by which action and reaction differ, krylov", lost, 0.1, "% of all passed",
                           "EQUATIONS.md, 1: action equals reaction over every period"))  # fmt: skip
     claims.append(at_most(f"krylov runs that diverged, of {len(own)}", _diverged(own), 0, "", "none may"))
@@ -170,6 +170,6 @@ def _other_kind(kind: str, rows: list[Row]) -> list[Line]:
 
 
 def _worst(rows: list[Row], name: str, broke: int) -> float:
-    """The worst figure of all cases; infinite where one diverged."""
+    """The worst figure of all cases; infinite where one diverged, not a number where none has one."""
     values = [r[name] for r in rows if np.isfinite(r[name])]
-    return float("inf") if broke else max(values, default=0.0)
+    return float("inf") if broke else max(values, default=float("nan"))

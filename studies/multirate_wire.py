@@ -257,6 +257,8 @@ def _weights(story: Story) -> list[Claim]:
     return [
         close_to("reaction of the held node while hung", reaction, both, 1.0, "N", "their weight"),
         close_to("constraint sum while hung", total, cylinder, 1.0, "N", "its weight"),
+        close_to("what of that reaction no contact gives", reaction - total, both - cylinder, 10.0, "N",
+                 "the wire's own weight"),
         at_most("swing of the reaction in that second", swing, 0.02 * both, "N", "2% of the weight"),
         at_most("largest force on the hand in all phases", peak, LIMIT, "N", "Touch"),
     ]  # fmt: skip

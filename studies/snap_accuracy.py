@@ -300,6 +300,11 @@ def _click_claims(rows: Sequence[Row]) -> list[Claim]:
     claims: list[Claim] = []
     for row in rows:
         name, source = f"{row['connector']}, {row['model']}", "against the independent reference"
+        claims.append(
+            Claim(f"{name}: latches with a click", row["drop_N"], "N", f"yes, {source}", row["latched"])
+        )
+        if not np.isfinite(row["release_s"]):
+            continue  # without a click there is no release to be early or late
         claims += [
             at_most(
                 f"{name}: RMS error before release over the peak", row["rms_percent"], WITHIN, "%",

@@ -20,7 +20,7 @@ from scipy.sparse.linalg import splu
 from palpo.app.cli.progress import Progress
 from palpo.physics.reduction.linear_model import LinearModel, linear_model
 from palpo.physics.systems.snap.connectors.connector import Connector
-from palpo.studies.claims import Claim, at_least, at_most, close_to
+from palpo.studies.claims import Claim, at_least, at_most, close_to, greatest
 from palpo.studies.reference.passive_midpoint import LinearBody
 from palpo.studies.snap_models import (
     MODELS,
@@ -154,7 +154,7 @@ def claims_of(rows: Sequence[Row], left: Sequence[Row]) -> list[Claim]:
     claims = [
         at_most(
             f"largest change of the energy balance over the largest energy, {body}",
-            max(row["balance"] for row in rows if row["body"] == body), 1e-9, "",
+            greatest(row["balance"] for row in rows if row["body"] == body), 1e-9, "",
             "002, proposition 1, for the whole scene",
         )
         for body in ("whole", "segments", "reduced")

@@ -26,7 +26,7 @@ from palpo.physics.reduction.joining import coupling_nodes
 from palpo.physics.reduction.linear_model import Basis, LinearModel, VibrationModes, vibration_modes
 from palpo.physics.systems.snap.model import SnapModel
 from palpo.physics.systems.snap.numerics import segment_models
-from palpo.studies.claims import Line, Reported, at_most
+from palpo.studies.claims import Line, Reported, at_most, smallest
 from palpo.studies.reference.craig_bampton import craig_bampton
 from palpo.studies.reference.modal import modal
 from palpo.studies.snap_models import ModelCase, Row, case_of, columns, exact_distance, insert
@@ -155,7 +155,7 @@ def claims_of(rows: Sequence[Row], mesh: str) -> list[Line]:
         claims.append(Reported(what.format(STRONGER), other[STRONGER], "", about))
     return [
         at_most(f"{mesh}: H-infinity error of the inside at {first}, balanced over the better other",
-                ours["inside_error"] / min(r["inside_error"] for r in others), 1.0, "", "002, III-B"),
+                ours["inside_error"] / smallest(r["inside_error"] for r in others), 1.0, "", "002, III-B"),
         at_most(f"{mesh}: error of the compliance at rest at {last}, balanced",
                 abs(by[BALANCED, last]["compliance_error_percent"]), 5.0, "%", "beside the whole prong"),
         at_most(f"{mesh}: error of the click's peak at {last}, balanced",

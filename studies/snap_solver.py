@@ -29,7 +29,7 @@ from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
 from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.maximal_dissipation import COULOMB, ELLIPSE, dissipate
 from palpo.physics.contact.solvers.registry import find_solver
-from palpo.studies.claims import Line, Reported, at_least, at_most, close_to
+from palpo.studies.claims import Line, Reported, at_least, at_most, close_to, greatest
 from palpo.studies.squeezes import SQUEEZES, Squeeze, squeeze_problem
 from palpo.studies.tables import save_figure, write_csv
 
@@ -191,7 +191,7 @@ def claims_of(solves: Sequence[Row], errors: Mapping[tuple[int, str], NDArray[np
             single_contact_residual(), 1e-11, "", "exact but for roundings, jammed contacts too",
         ),
         at_most(
-            "largest residual of maximal dissipation on the wedges", max(row["residual"] for row in own),
+            "largest residual of maximal dissipation on the wedges", greatest(row["residual"] for row in own),
             TOLERANCES[-1], "", f"it converges within {LIMIT} sweeps",
         ),
         at_least(

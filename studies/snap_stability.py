@@ -21,7 +21,7 @@ from palpo.app.cli.progress import Progress
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.systems.snap.connectors.connector import Connector
 from palpo.physics.systems.snap.insertion import Series
-from palpo.studies.claims import Claim, at_most
+from palpo.studies.claims import Claim, at_most, greatest
 from palpo.studies.reference.passive_midpoint import CorotationalMidpoint, LinearBody
 from palpo.studies.snap_models import MODELS, SPEED, Row, build, case_of, columns, exact_distance, insert
 from palpo.studies.tables import COLOURS, save_figure, write_csv
@@ -152,14 +152,15 @@ def _row(case: Bent, trace: NDArray) -> Row:
 
 
 def _click_row(name: str, series: Series, connector: Connector) -> Row:
-    """Energies of prongs and couplings: the most they had, and the most since the target has stood still."""
-    energy = series.energy[:, :3].sum(axis=1)
+    """The most energy that prongs and couplings had, and how much all, plug and hold too, gain while the
+    target stands still and does no work."""
+    energy, whole = series.energy[:, :3].sum(axis=1), series.energy.sum(axis=1)
     standing = series.time > connector.stroke / SPEED
     return {
         "body": name,
         "peak_force_N": float((series.floor @ connector.push).max()),
         "largest_energy_J": float(energy.max()),
-        "standing_over_largest": float(energy[standing].max() / energy.max()),
+        "standing_gain": float(np.diff(whole[standing]).max() / whole.max()),
         "standing_s": float(np.ptp(series.time[standing])),
         "travel_error_m": float(abs(series.travel[-1] - connector.stroke)),
         "steps": len(series.time),
@@ -181,14 +182,15 @@ def claims_of(bent: Sequence[Row], clicks: Sequence[Row]) -> list[Claim]:
     return [
         *(
             at_most(
-                f"energy of the prongs once the plug stands over their largest, {row['body']} undamped",
-                row["standing_over_largest"], 1.0, "", "002, V-A: stable without damping",
+                f"most energy gained in a step as the target stands, of the largest, {row['body']} undamped",
+                row["standing_gain"], 1e-9, "", "002, V-A: stable without damping, nothing does work",
             )
             for row in clicks
         ),
         at_most(
-            "energy of a released linear prong over its first, less 1",
-            abs(ours["largest_energy_over_first"] - 1.0), 1e-9, "", "002, proposition 1",
+            "largest or last energy of a released linear prong over its first, off 1",
+            greatest(abs(ours[f"{which}_energy_over_first"] - 1.0) for which in ("largest", "last")),
+            1e-9, "", "002, proposition 1",
         ),
         at_most(
             "time until the released corotational prong has ten times its energy",
@@ -199,9 +201,15 @@ def claims_of(bent: Sequence[Row], clicks: Sequence[Row]) -> list[Claim]:
 
 def _print(bent: Sequence[Row], clicks: Sequence[Row]) -> None:
     console = Console(stderr=True, highlight=False)
-    heads = ("connector, undamped", "peak [N]", "largest energy [J]", "standing, over it", "off the end [m]")
+    heads = (
+        "connector, undamped",
+        "peak [N]",
+        "largest energy [J]",
+        "gained standing, over it",
+        "off the end [m]",
+    )
     table = Table(*heads, title="clicked shut at E = 164.76 MPa, T = 1 ms", title_justify="left")
-    names = ("body", "peak_force_N", "largest_energy_J", "standing_over_largest", "travel_error_m")
+    names = ("body", "peak_force_N", "largest_energy_J", "standing_gain", "travel_error_m")
     for cells in columns(clicks, *names):
         table.add_row(*cells)
     console.print(table)

@@ -119,12 +119,13 @@ def lead(
     overrides: Sequence[str],
     before: Callable[[Suction], None] | None = None,
     after: Callable[[Suction], bool] | None = None,
+    scene: str = SCENE,
 ) -> RunTrace:
     """The scene along the whole of its cup's path.
 
     before: called ahead of each step. after: called behind it; the run ends where it says so.
     """
-    spec = load_scene(SCENE, overrides)
+    spec = load_scene(scene, overrides)
     built = build(spec)
     suction, drives, gauge = built.suction, built.drives, built.gauge
     handle = suction.cups[0].body.handle

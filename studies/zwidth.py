@@ -28,7 +28,7 @@ from palpo.config.load import list_scenes, load_scene
 from palpo.config.schema.scene import SceneSpec
 from palpo.config.schema.tool import HoldSpec
 from palpo.haptics.device_spec import DEVICES, DeviceSpec
-from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to
+from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, close_to, greatest, smallest
 from palpo.studies.rows import Row
 from palpo.studies.sampled_wall import (
     decays,
@@ -117,10 +117,10 @@ def _ideal_map(dampings: Sequence[float], delay: float) -> list[Row]:
 
 
 def _ideal_claims(rows: list[Row]) -> list[Claim]:
-    off = max(
+    off = greatest(
         abs(r["simulated_N_per_m"] / r["exact_N_per_m"] - 1.0) for r in rows if r["exact_N_per_m"] > GRID[0]
     )
-    radius = max(abs(r["spectral_radius_there"] - 1.0) for r in rows)
+    radius = greatest(abs(r["spectral_radius_there"] - 1.0) for r in rows)
     tried, failed = (sum(r[key] for r in rows) for key in ("passive_tried", "passive_but_unstable"))
     return [
         at_most(f"ideal device: simulated boundary off the exact one, worst of {len(rows)}", 100.0 * off, 0.5,
@@ -166,14 +166,14 @@ def _touch_row(loop: ClosedLoop, damping: float) -> Row:
 
 def _touch_claims(rows: list[Row]) -> list[Line]:
     promised = [r for r in rows if r["promised_N_per_m"] > 0.0]
-    least = min(r["largest_N_per_m"] / r["promised_N_per_m"] for r in promised)
+    least = smallest(r["largest_N_per_m"] / r["promised_N_per_m"] for r in promised)
     claims: list[Line] = [
         at_least(f"in the hand: largest stiffness over the one promised, least of {len(promised)}", least,
                  1.0, "", f"{COLGATE}, b of the hand; {ABBOTT}"),
     ]  # fmt: skip
     for device in dict.fromkeys(r["device"] for r in rows):
         own = [r for r in rows if r["device"] == device and 0.5 <= r["damping_Ns_per_m"] <= 5.0]
-        least = min(r["largest_N_per_m"] / r["maker_N_per_m"] for r in own)
+        least = smallest(r["largest_N_per_m"] / r["maker_N_per_m"] for r in own)
         claims.append(
             Reported(f"{device}: largest stiffness over the maker's, least for B of 0.5 to 5 N s/m", least,
                      "", "with the device's delay, friction and resolution")
@@ -265,7 +265,7 @@ def _chatter() -> Claim:
     K, B = hold.stiffness, hold.damping
     loops = [ClosedLoop(touch, grip) for grip in (IN_THE_HAND, LET_GO)]
     runs = [(loop, loop.rows(K, B, strike)) for loop in loops for strike in STRIKES]
-    ripple = max(float(np.ptp(loop.tail(rows, "sent_y"))) for loop, rows in runs)
+    ripple = greatest(float(np.ptp(loop.tail(rows, "sent_y"))) for loop, rows in runs)
     # a count to and fro changes the spring by one count and the damper's backward difference by two
     limit = touch.resolution * (K + 2.0 * B / PERIOD)
     return at_most("Touch: ripple of the force at rest, default coupling, peak to peak", ripple,
@@ -310,7 +310,7 @@ def _map_claims(rows: list[Row]) -> list[Line]:
         for r in rows
     ]
     delay = DEVICES["touch"].delay
-    least = min(r["margin"] for r in rows if r["delay_s"] <= delay)
+    least = smallest(r["margin"] for r in rows if r["delay_s"] <= delay)
     lines.append(
         at_least(f"least margin up to a delay of {1e3 * delay:g} ms", least, 1.0, "",
                  "stable without friction and with nobody holding on")

@@ -11,6 +11,9 @@ from palpo.physics.collision.nearest import fit, signed_nearest
 from palpo.physics.collision.surface_points import CONE
 from palpo.physics.numerics.kernels import inlined, kernel
 
+ROUNDS = 4
+"""Of a normal over the directions that leave a point: they lie askew to each other."""
+
 
 @inlined
 def _may_touch(edges, j, weights, facet, way):
@@ -28,6 +31,19 @@ def _may_touch(edges, j, weights, facet, way):
     return True
 
 
+@inlined
+def _keep_between(edges, j, way):
+    """Turns a normal that is a little beyond those of the edge's two faces back among them."""
+    for _ in range(ROUNDS):
+        for q in range(edges.ways.shape[1]):
+            t = edges.ways[j, q]
+            beyond = way[0] * t[0] + way[1] * t[1] + way[2] * t[2]
+            if beyond < 0.0:
+                rest = (1.0 - beyond * beyond) ** -0.5
+                for i in range(3):
+                    way[i] = rest * (way[i] - beyond * t[i])
+
+
 @kernel
 def _ask(s, probe, j):
     """Distance of the solid's point j to the body, where on it that is, and its normal if it can touch."""
@@ -43,6 +59,7 @@ def _ask(s, probe, j):
         edges.target, probe.local, p, -1, edges.reach[0], weights, way, edges.descent
     )
     if _may_touch(edges, j, weights, facet, way):
+        _keep_between(edges, j, way)
         for i in range(3):
             nodes[own + j, i] = probe.facets.corner[facet, i]
             probe.points.weights[own + j, i] = weights[i]

@@ -1,6 +1,7 @@
 """Problems that no forces solve are named, by a certificate that the test checks; feasible ones are not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -103,6 +104,7 @@ def test_a_vise_gives_by_its_overlap_in_equal_shares():
 def test_stacks_of_any_ratio_of_masses_are_not_accused(ratio):
     assert np.linalg.matrix_rank(stack(1.0).w) < 72  # W is singular, and yet there is a solution
     assert find_infeasible(stack(ratio)) is None
+    assert find_wedge(stack(ratio)) is None
 
 
 @pytest.mark.parametrize("name", ["portfolio", "gauss-seidel", "interior-point", "admm", "homotopy"])
@@ -111,6 +113,15 @@ def test_no_solver_lets_a_warning_through_and_the_result_says_why(name, case):
     problem = INFEASIBLE[case]()
     result = solve(problem, name, max_iterations=300)
     assert result.reason == "infeasible" and np.isfinite(result.r).all()
+
+
+@pytest.mark.parametrize("name", ["homotopy", "lifting", "lemke-8", "portfolio"])
+@pytest.mark.parametrize("size", [1.0, 1e150])
+def test_numbers_that_overflow_on_the_way_warn_nobody(name, size):
+    """A vise without friction, and a stack whose offsets have no squares: each gave a RuntimeWarning."""
+    for problem in (vise(mu=0.0), stack(1e8)):
+        result = solve(replace(problem, b=size * problem.b), name, max_iterations=100)
+        assert result.reason != "converged" or result.residual <= 1e-8
 
 
 def test_palpo_solve_says_that_contacts_are_wedged_and_gives_the_forces(tmp_path, capsys):

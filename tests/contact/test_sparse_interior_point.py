@@ -49,6 +49,11 @@ def test_the_fixed_point_of_the_convex_problems_is_coulombs_law(name):
     assert convex_residual(held, shift, result.r) <= 2e-8
 
 
+def test_a_fixed_point_whose_time_is_up_says_so():
+    result = cadoux.fixed_point(stored("high_friction.npz"), Stop(1e-12, 100, 0.0))
+    assert (result.reason, result.iterations) == ("time", 1)
+
+
 def test_the_relaxation_is_the_least_of_its_energy_on_the_cones():
     """1/2 r W r + r b is convex: no other force in the cones, near or far, has less."""
     held, rng = stored("easy.npz"), np.random.default_rng(0)

@@ -184,7 +184,7 @@ def test_insertion_without_friction_spends_the_energy_of_the_bent_beam():
     ramp, lift = 0.6, 0.003
 
     def push(height):
-        return beam.insertion_force(ABS, 0.0, ramp, height, 0.036, 0.0065, 0.012, arm=0.0)
+        return beam.wedging(ABS, 0.0, ramp, height, 0.036, 0.0065, 0.012, arm=0.0).force
 
     # The force grows in proportion to the lift over a way of lift / tan(ramp).
     assert 0.5 * push(lift) * lift / math.tan(ramp) == pytest.approx(0.5 * k * lift**2, rel=1e-12)

@@ -51,3 +51,12 @@ def test_an_edge_beside_which_the_solid_goes_on_into_the_body_touches_no_face_of
     told, close, normal = looked_at(np.stack([OUT + ALONG, ALONG - OUT], axis=1))
     np.testing.assert_allclose(told, GAP, rtol=1e-9)
     assert not close.any() and not normal.any()
+
+
+def test_a_normal_a_little_beyond_an_edges_two_faces_is_turned_back_to_the_nearer_ones():
+    """By five degrees, within the ten that it is touched at: what pushes it lies between its faces."""
+    lean = np.radians(5.0)
+    low = np.cos(lean) * ALONG - np.sin(lean) * OUT
+    _, close, normal = looked_at(np.stack([low, OUT - ALONG], axis=1))
+    assert close.all()
+    np.testing.assert_allclose(normal, -(np.cos(lean) * OUT + np.sin(lean) * ALONG), atol=1e-12)

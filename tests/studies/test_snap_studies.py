@@ -55,6 +55,12 @@ def test_undamped_prongs_come_to_rest_in_bounds_where_a_corotational_one_diverge
     assert all(claim.holds for claim in verdict.values())
 
 
+def test_a_wedge_spreads_prongs_with_the_force_of_beams_that_its_axial_load_bends_back(tmp_path: Path):
+    verdict = quick("snap-wedge", tmp_path)
+    assert len(verdict) == 4
+    assert all(claim.holds for claim in verdict.values())
+
+
 def test_the_frequencies_are_told_for_every_model(tmp_path: Path):
     verdict = quick("snap-frequency", tmp_path)
     # whether they are reached is the machine's affair

@@ -74,15 +74,15 @@ def fixed_point(problem: AnyProblem, stop: Stop) -> ContactResult:
     reason: Reason = "iterations"
     shift, idle, bound = np.zeros(problem.n_contacts), 0, runaway(problem)
     while least > stop.tolerance and done < stop.max_iterations:
-        if done and perf_counter() >= until:
-            reason = "time"
-            break
         r, left, _ = solve_convex(problem, shift, INNER * stop.tolerance, STEPS, until)
         done += 1
         error = relative_residual(problem, r)
         idle = 0 if error < least else idle + 1
         if error < least and np.linalg.norm(r) <= bound:
             least, best = error, r
+        if perf_counter() >= until:
+            reason = "time"
+            break
         u = (problem.w @ r + problem.b).reshape(-1, 3)
         following = problem.mu * np.hypot(u[:, 1], u[:, 2])
         if not left <= UNSOLVED or idle > PATIENCE or (following == shift).all():

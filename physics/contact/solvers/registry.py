@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
 from palpo.physics.contact.each import solve_each
 from palpo.physics.contact.problem import AnyProblem, ContactResult, SparseProblem, Stop, thinned
 from palpo.physics.numerics.errors import InputError
@@ -38,6 +40,7 @@ class Solver:
     def solve(self, problem: AnyProblem, stop: Stop | None = None, **options: Any) -> ContactResult:
         """Solve the problem, of a dense W whose pattern is sparse as a sparse one where the solver can.
 
+        Numbers that overflow on the way warn nobody: the residual and the reason say what is wrong.
         Raises InputError for options that the solver does not know, and for a large sparse W where it needs a
         dense one.
         """
@@ -59,9 +62,10 @@ class Solver:
                 near = difflib.get_close_matches(key, known, n=3) or known
                 raise InputError(f"{self.name} has no option {key}; it has {', '.join(near) or 'none'}")
         stop, settings = stop or Stop(), {**dict(self.options), **options}
-        if stop.each:
-            return solve_each(problem, stop, lambda held, until: found(held, until, **settings))
-        return found(problem, stop, **settings)
+        with np.errstate(all="ignore"):
+            if stop.each:
+                return solve_each(problem, stop, lambda held, until: found(held, until, **settings))
+            return found(problem, stop, **settings)
 
 
 _FAMILY: dict[str, Solver] = {}

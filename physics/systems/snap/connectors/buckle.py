@@ -79,8 +79,11 @@ class Buckle:
         """Peak of a quasi-static insertion by beam theory [N]: both noses at the end of the funnel."""
         reach = self.length + beam.Hook(self.hook, self.ramp).nose
         arm = 0.5 * self.thickness + self.hook
-        return 2.0 * beam.insertion_force(
-            material, friction, self.ramp, self.interference, reach, self.thickness, self.width, arm
+        return (
+            2.0
+            * beam.wedging(
+                material, friction, self.ramp, self.interference, reach, self.thickness, self.width, arm
+            ).force
         )
 
     def build(self, cells: BuckleCells = COARSE) -> Connector:

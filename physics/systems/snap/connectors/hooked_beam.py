@@ -152,7 +152,18 @@ def drag_over_lift(ramp: float, friction: float) -> float:
     return (math.tan(ramp) + friction) / lift
 
 
-def insertion_force(
+class Wedging(NamedTuple):
+    """One cantilever that a wedge has spread, by beam theory."""
+
+    force: float
+    """Push along the wedge [N]."""
+    turn: float
+    """Of the beam's end, outward [rad]; below zero the drag bends it back past where it pointed."""
+    bent_back: float
+    """Share of what the wedge's lift bends that its drag takes back, below 1: there the beam jams."""
+
+
+def wedging(
     material: Material,
     friction: float,
     ramp: float,
@@ -161,22 +172,24 @@ def insertion_force(
     thickness: float,
     width: float,
     arm: float,
-) -> float:
-    """Push [N] that spreads one cantilever by `interference` at `reach` from its clamp, by beam theory.
+) -> Wedging:
+    """What spreads one cantilever by `interference` at `reach` from its clamp, by beam theory.
 
     A wedge of angle `ramp` [rad] lifts the nose by N and drags it along the beam by N s (`drag_over_lift`).
     Toward the clamp the drag acts at a distance `arm` [m] from the beam's axis, on the side of the hook, and
-    bends it back; toward the free end arm is negative:
+    its moment bends it back; toward the free end arm is negative:
     interference = N (L^3 / 3EI + L / kGA - s arm L^2 / 2EI).
     Raises InputError where the drag bends the beam back more than the wedge lifts it.
     """
     slope = drag_over_lift(ramp, friction)
     bending = material.youngs_modulus * width * thickness**3 / 12.0
+    lifted = 1.0 / tip_stiffness(material, reach, thickness, width)
     turning = slope * arm * reach**2 / (2.0 * bending)
-    yielding = 1.0 / tip_stiffness(material, reach, thickness, width) - turning
-    if not yielding > 0.0:
+    if not lifted > turning:
         raise InputError(
             f"connector: with a ramp of {math.degrees(ramp):.3g} degrees and friction {friction:g} the "
             "prongs jam by beam theory; take a smaller ramp, less friction or longer prongs."
         )
-    return slope * interference / yielding
+    lift = interference / (lifted - turning)
+    turn = lift * (0.5 * reach**2 - slope * arm * reach) / bending
+    return Wedging(slope * lift, turn, turning / lifted)

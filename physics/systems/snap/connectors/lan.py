@@ -98,9 +98,9 @@ class Lan:
         """Peak of a quasi-static insertion by beam theory [N]; the lip drags toward the latch's free end."""
         reach = self.length - self._catch.chamfer
         arm = -(0.5 * self.thickness + self.hook)
-        return beam.insertion_force(
+        return beam.wedging(
             material, friction, self.ramp, self.interference, reach, self.thickness, self.width, arm
-        )
+        ).force
 
     def build(self, cells: LanCells = COARSE) -> Connector:
         """The connector, of one deformable part."""

@@ -78,10 +78,14 @@ class TwoProng:
         return self.hook - self.clearance
 
     def insertion_force(self, material: Material = ABS, friction: float = FRICTION) -> float:
-        """Peak of a quasi-static insertion by beam theory [N]: both noses at the end of the wedge."""
+        """Peak of a quasi-static insertion by beam theory [N]."""
+        return 2.0 * self.wedging(material, friction).force
+
+    def wedging(self, material: Material = ABS, friction: float = FRICTION) -> beam.Wedging:
+        """One prong by beam theory, its nose at the end of the wedge."""
         reach = self.length + beam.Hook(self.hook, self.ramp).nose
         arm = 0.5 * self.thickness + self.hook
-        return 2.0 * beam.insertion_force(
+        return beam.wedging(
             material, friction, self.ramp, self.interference, reach, self.thickness, self.width, arm
         )
 
