@@ -17,11 +17,10 @@ from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.contract.contacts import AGAIN
 from palpo.physics.contract.links import SETTINGS, TELL
 from palpo.physics.contract.stages import DONE
-from palpo.physics.engine.equilibrium import assemble, open_set, push, respond, solve, tell_statuses
+from palpo.physics.engine.equilibrium import SOLVES, assemble, open_set, push, respond, solve, tell_statuses
 from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.servo import aim, ask_links, feedback, lead_hands, tick
 from palpo.physics.engine.tick import begin, close, find
-from palpo.physics.engine.working_set import SOLVES
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import kernel

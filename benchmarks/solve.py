@@ -22,9 +22,8 @@ from palpo.benchmarks.contact_problems import (
 from palpo.benchmarks.timing import Figures, bare_loop_us, beside
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.contact.io import read_problem
-from palpo.physics.contact.laws import scale_to_disc
+from palpo.physics.contact.laws import natural_map_residual, scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.anderson import CONVERGED, advance, begin, make_acceleration
 from palpo.physics.contact.solvers.products import dot

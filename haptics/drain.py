@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from palpo.haptics.row import COLUMNS, OWN
 from palpo.haptics.servo import Servo
-from palpo.physics.exchange.ring import ring_available, ring_release, ring_slot
+from palpo.physics.exchange.buffer import ring_available, ring_release, ring_slot
 from palpo.physics.numerics.kernels import kernel
 
 

@@ -25,7 +25,7 @@ falling gain.
 A device that renders torques gets them by the same rules, 1, 3 and 4, with bounds of their own.
 
 The largest force is the least of what the operator allows, what the device says of its motors
-(`VirtualDevice.allowance`) and their thermal budget (palpo.haptics.motors).
+(`VirtualDevice.allowance`) and their thermal budget (palpo.haptics.guard).
 """
 
 import math
@@ -48,8 +48,8 @@ from palpo.haptics.flags import (
     STOPPING,
     TICK_FAILED,
 )
+from palpo.haptics.guard import WINDINGS, heat_up, motors_allow
 from palpo.haptics.limits import LimitParams
-from palpo.haptics.motors import WINDINGS, heat_up, motors_allow
 from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.physics.exchange.frames import is_stale
 from palpo.physics.exchange.port import OK, SHAPE_LOST, WAITING

@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from palpo.haptics.cues import CueParams, make_cues
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.guard import GuardParams, make_guard
-from palpo.haptics.motors import FORCE_ONLY, Motors
+from palpo.haptics.guard import FORCE_ONLY, GuardParams, Motors, make_guard
 from palpo.haptics.passivity import PassivityParams, make_passivity
 from palpo.haptics.plausible import HAND_SPEED, HAND_TURN
 

@@ -22,10 +22,10 @@ from palpo.haptics.row import COLUMNS
 from palpo.haptics.statistics import Statistics, make_statistics
 from palpo.haptics.workspace import Workspace, make_workspace
 from palpo.physics.exchange.atomics import CACHE_LINE
+from palpo.physics.exchange.buffer import make_ring
 from palpo.physics.exchange.handle import Handle, of_process
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.resident import resident
-from palpo.physics.exchange.ring import make_ring
 
 OWNED = ("offset", "taken", "mount", "left")
 """What of its workspace a servo has for itself."""

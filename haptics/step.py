@@ -40,10 +40,10 @@ from palpo.haptics.reasons import RUNNING, STOP_EMERGENCY, STOP_NON_FINITE, STOP
 from palpo.haptics.row import write_row
 from palpo.haptics.statistics import STEP, count_duration
 from palpo.physics.exchange.atomics import call_tick, load_acquire, store_release
+from palpo.physics.exchange.buffer import ring_commit, ring_push_slot
 from palpo.physics.exchange.frames import is_stale
 from palpo.physics.exchange.handle import handle_like
 from palpo.physics.exchange.port import OK, WAITING, begin_tick
-from palpo.physics.exchange.ring import ring_commit, ring_push_slot
 from palpo.physics.numerics.kernels import inlined, kernel
 
 _READ, _WRITE, _DATA = 0, 1, 2

@@ -9,7 +9,7 @@ from palpo.haptics.passivity import MODES
 from palpo.haptics.reasons import REASONS
 from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import summarise
-from palpo.physics.exchange.ring import ring_overflow
+from palpo.physics.exchange.buffer import ring_overflow
 
 
 def servo_summary(servo: Servo) -> dict[str, object]:

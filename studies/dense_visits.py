@@ -10,8 +10,8 @@ from time import perf_counter
 
 import numpy as np
 
+from palpo.physics.contact.laws import judge, runaway
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, runaway
 from palpo.physics.contact.solvers.family import FORMULATIONS
 from palpo.physics.contact.solvers.relaxation import UZAWA, Local, starting_force, stiffnesses
 from palpo.physics.contact.solvers.uzawa import uzawa_contact

@@ -23,9 +23,8 @@ from rich.table import Table
 
 from palpo.physics.bodies.boundary import add_delassus, gather_scratch
 from palpo.physics.bodies.quasistatic import QuasistaticBody
-from palpo.physics.contact.laws import SLIP, STICK
+from palpo.physics.contact.laws import SLIP, STICK, natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.studies.claims import Claim, Line, Reported, at_least, at_most, greatest
 from palpo.studies.force_errors import deviation

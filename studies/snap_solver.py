@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from palpo.physics.contact.laws import SLIP
+from palpo.physics.contact.laws import SLIP, natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.maximal_dissipation import COULOMB, ELLIPSE, dissipate
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.studies.claims import Line, Reported, at_least, at_most, close_to, greatest

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import judge
 from palpo.physics.contact.problem import AnyProblem, ContactProblem, ContactResult, SparseProblem, Stop
-from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.numerics.errors import InputError
 

@@ -20,9 +20,8 @@ from palpo.config.words import Refusal
 from palpo.physics.contact.errors import quoted_errors
 from palpo.physics.contact.feasibility import find_infeasible, giving_way
 from palpo.physics.contact.io import read_guess, read_problem, write_solution
-from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.laws import OPEN, SLIP, STICK, judge
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Infeasible, Stop, Wedge
-from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.registry import Solver, find_solver, solver_names
 from palpo.physics.contact.wedging import find_wedge
 from palpo.physics.numerics.errors import InputError

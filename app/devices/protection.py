@@ -6,9 +6,8 @@ from palpo.config.schema.scene import BaseScene
 from palpo.config.schema.vectors import quaternion
 from palpo.haptics.cues import make_cues
 from palpo.haptics.device_spec import DEVICES, DeviceSpec
-from palpo.haptics.guard import make_guard
+from palpo.haptics.guard import Motors, make_guard
 from palpo.haptics.limits import Fades, LimitParams, buttons_mask, make_limits
-from palpo.haptics.motors import Motors
 from palpo.haptics.passivity import make_passivity
 from palpo.haptics.workspace import Workspace, make_workspace
 

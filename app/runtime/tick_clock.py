@@ -1,4 +1,4 @@
-"""Clocks that a run lends to the quasi-static tick (physics.exchange.lent_clock) for its solver's time limit.
+"""Clocks that a run lends to the quasi-static tick (physics.engine.solve) for its solver's time limit.
 
 A run in threads lends the machine's. A replay lends one that stands still and, in a tick that the recording
 says was cut short, leaps after as many readings as the solver had then made; so that the tick ends at the

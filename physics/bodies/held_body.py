@@ -38,13 +38,14 @@ from palpo.physics.bodies.held_motion import (
     move_held,
     speed_and_change,
     spread,
+    turn_nodes,
+    turned_part,
 )
 from palpo.physics.bodies.renewal import FactorRenewal
 from palpo.physics.bodies.renewed_beside import RenewedBeside, add_link_forces
 from palpo.physics.bodies.rigid_handle import RigidHandle
 from palpo.physics.fem.assembly import BlockPattern, block_pattern
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.node_turns import turn_nodes, turned_part
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.errors import InputError

@@ -15,6 +15,10 @@ are left out: half of a plug's, with the flat faces that its mesh divides.
 
 The room for candidates is limited. When it is full the last ones go, and with `within` nothing beyond them is
 looked at any more: nearer boxes come first, so that the search costs what is near, however far it may reach.
+
+Two edges touch where each leads out of both of its faces (palpo.physics.collision.edge_groups). An edge
+inside a flat face, which the mesh has since faces are triangles, does so nowhere, nor does the bottom of a
+valley; on a body that never changes its shape that is so for ever.
 """
 
 from collections.abc import Sequence
@@ -22,12 +26,34 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.collision.blunt_edges import blunt_edges
 from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
+from palpo.physics.collision.edge_groups import CONVEX
 from palpo.physics.collision.pair_search import COUNT, SETTINGS, Search, search
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import STATIC, Topology
 from palpo.physics.exchange.handle import Handle
+
+
+def blunt_edges(topology: Topology, x: NDArray[np.float64], rigid: Sequence[int]) -> NDArray[np.bool_]:
+    """Which edges of the bodies `rigid` do not stand out of their two faces by CONVEX, (edges,).
+
+    x (n_points, 3) [m]: where the points are, in any pose of the bodies.
+    """
+    edges, opposite = topology.edges, topology.edge_opposite
+    out = np.isin(topology.point_body[edges[:, 0]], rigid) & (opposite >= 0).all(axis=1)
+    along = x[edges[out, 1]] - x[edges[out, 0]]
+    squares = np.maximum((along * along).sum(axis=1, keepdims=True), 1e-300)
+    across = []
+    for side in range(2):
+        arm = x[opposite[out, side]] - x[edges[out, 0]]
+        arm -= (arm * along).sum(axis=1, keepdims=True) / squares * along
+        across.append(arm / np.maximum(np.linalg.norm(arm, axis=1, keepdims=True), 1e-300))
+    one, two = across
+    # in the plane across the edge two arms that go straight on make a flat face; two that are one, a fin
+    flat = np.linalg.norm(one + two, axis=1) <= CONVEX
+    out[out] = flat | ((np.cross(along, one) * two).sum(axis=1) > CONVEX * squares[:, 0] ** 0.5)
+    return out
+
 
 GUESS = 1.2
 """Where the room was full the last time, a search looks this many times as far as it then got, and farther

@@ -1,9 +1,14 @@
 """Exact signed distance of a closed triangle surface: the reference that every approximation is measured by.
 
-The nearest triangle is found in the list of the point's cell (`palpo.physics.collision.cell_lists`) or, where
-there is none, by `palpo.physics.collision.nearest`. The sign is that of the pseudo-normal of the feature
+The nearest triangle is found in the list of the point's cell or, where there is none, by
+`palpo.physics.collision.nearest`. The sign is that of the pseudo-normal of the feature
 (face, edge or vertex) that carries the closest point; a solid's are known beforehand. Distance [m] is
 positive outside, the opposite of 002, section IV-A; the normal is its gradient and points out of the solid.
+
+A cell of centre c and half diagonal R lists each triangle t with d(c, t) <= min_s d(c, s) + 2 R: by the
+triangle inequality no other can be nearest to any of its points. The list is in the order of d(c, t), and a
+point p is done with at the first t with d(c, t) - |p - c| above the least distance found so far. So the
+answer is that of the search through all triangles, with a handful of them looked at.
 """
 
 import os
@@ -15,11 +20,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.collision.box_tree import Tree, next_leaf
-from palpo.physics.collision.cell_lists import NONE, CellLists, cell_of, no_cell_lists
 from palpo.physics.collision.closest import EDGE_AB, VERTEX_A, to_triangle, vector
 from palpo.physics.collision.nearest import ANYWHERE, TriangleTree, make_descent, nearest, triangle_tree
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.kernels import inlined, kernel
+
+NONE = -1
+"""Cell of a point that has no list."""
+
+
+class CellLists(NamedTuple):
+    """Box cells with lists of triangles; a cell beyond the band has none."""
+
+    lower: NDArray[np.float64]  # (3,) of the cells [m]
+    per: NDArray[np.float64]  # (3,) cells per metre
+    shape: NDArray[np.int64]  # (3,) cells along each axis
+    start: NDArray[np.int32]  # (cells + 1,) where the list of each begins, by rows
+    triangle: NDArray[np.int32]  # (m,) the lists, one after the other
+    reach: NDArray[np.float64]  # (m,) distance [m] of that triangle from the cell's centre
+
+
+def no_cell_lists() -> CellLists:
+    """No cells: every point has to search."""
+    none = np.zeros(0, np.int32)
+    return CellLists(np.zeros(3), np.zeros(3), np.zeros(3, np.int64), none, none, np.zeros(0))
+
+
+@inlined
+def cell_of(lists, p):
+    """Number of the cell that holds p, (3,) [m], or NONE; squared distance [m2] of p from its centre."""
+    lower, per, shape = lists.lower, lists.per, lists.shape
+    number, far = 0, 0.0
+    for a in range(3):
+        along = (p[a] - lower[a]) * per[a]
+        if not (along >= 0.0 and along < shape[a]):
+            return NONE, 0.0
+        k = int(along)
+        off = (along - (k + 0.5)) / per[a]
+        far += off * off
+        number = number * shape[a] + k
+    return number, far
+
 
 ON_SURFACE = 1e-9
 """Distance over the solid's size below which rounding turns the direction to the closest point [-]."""

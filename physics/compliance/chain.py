@@ -12,8 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.chain import chain_advance, chain_assemble, chain_reaction
 from palpo.physics.bodies.chain_factor import chain_factor, chain_inverse, chain_solve
-from palpo.physics.bodies.chain_models import rest_state, rigid_model
-from palpo.physics.bodies.chain_state import ChainModel, ChainState, ChainWork, chain_work
+from palpo.physics.bodies.chain_models import (
+    ChainModel,
+    ChainState,
+    ChainWork,
+    chain_work,
+    rest_state,
+    rigid_model,
+)
 from palpo.physics.compliance.hold import Hold, apply_hold, coupling_force, held_point, make_hold
 from palpo.physics.compliance.points import add_pair
 from palpo.physics.contract.stages import (

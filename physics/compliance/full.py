@@ -31,7 +31,7 @@ from palpo.physics.bodies.boundary import GatherScratch, add_lower_delassus, add
 from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.lower_triangle import add_lower_products
-from palpo.physics.contract.points import add_point
+from palpo.physics.contract.contacts import add_point
 from palpo.physics.contract.stages import POINT, make_batch
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.numerics.kernels import kernel

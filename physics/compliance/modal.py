@@ -12,8 +12,7 @@ points jump, which ADOPT tells.
 import numpy as np
 from numba import typeof
 
-from palpo.physics.compliance.modal_compliance import delassus
-from palpo.physics.compliance.modal_state import Modal, look, make_modal
+from palpo.physics.compliance.modal_state import Modal, delassus, look, make_modal
 from palpo.physics.contract.stages import (
     ADOPT,
     BEGIN,
@@ -55,8 +54,8 @@ from palpo.physics.reduction.interface_model import (
     pushed_motion,
 )
 from palpo.physics.reduction.replay import replay
-from palpo.physics.reduction.slot_compliance import slot_compliance
 from palpo.physics.reduction.slot_motion import (
+    slot_compliance,
     slot_orientation,
     slot_position,
     slot_pushed_step,

@@ -1,21 +1,157 @@
-"""The state of the bodies of one low loop, and where their points are."""
+"""The bodies of one low loop: their state, where their points are, and W.
+
+How each two of their points yield to a force is told by modes and near slots.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.compliance.points import add_pair
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import (
+    IS_FIELD,
+    REDUCED,
     TURNS,
     Capacity,
     ConstraintFrame,
 )
 from palpo.physics.exchange.force_log import ForceLog
-from palpo.physics.numerics.kernels import inlined
+from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.reduction.interface_model import InterfaceState, make_interface_state
 from palpo.physics.reduction.replay import HeldSlots, make_led
-from palpo.physics.reduction.slot_motion import slot_orientation, slot_position
+from palpo.physics.reduction.slot_motion import slot_compliance, slot_orientation, slot_position
+
+
+@kernel
+def delassus(s, batch, w, h):
+    """w += J C J^T, from the compliance that the frame knows among its near slots where it can be.
+
+    A point yields to forces on its own body alone.
+    """
+    f = reader_slot(s.control)
+    _prepare(s, f, batch)
+    for m in range(batch.count[0]):
+        body = s.body[m]
+        if body < 0:
+            continue
+        if s.near[m] == 1:
+            _yield(s, s.frame.compliance[f], batch, m, s.span[body, 0], s.span[body, 1])
+        for k in range(m + 1):
+            if s.body[k] != body:
+                continue
+            part = s.part[0]
+            if s.near[k] == 1 and s.near[m] == 1:
+                _near_part(s, batch, k, part)
+            else:
+                _slot_part(s, f, batch, k, m, h, part)
+            add_pair(w, batch, m, k, part)
+
+
+@kernel
+def _prepare(s, f, batch):
+    """Fill slot, axes, near, body and span."""
+    frame = s.frame
+    for b in range(s.span.shape[0]):
+        s.span[b, 0], s.span[b, 1] = s.yielding.shape[2], 0
+    for k in range(batch.count[0]):
+        s.near[k] = 1
+        body, field = -1, False
+        for c in range(3):
+            s.slot[k, c] = -1
+            if batch.weights[k, c] == 0.0:
+                continue
+            slot = frame.slot_of[f, batch.slots[k, c]]
+            s.slot[k, c] = slot
+            if slot < 0 or slot >= frame.head[f].n_near:
+                s.near[k] = 0
+            else:
+                span = s.span[frame.slot_body[f, slot]]
+                span[0], span[1] = min(span[0], 3 * slot), max(span[1], 3 * slot + 3)
+            if slot >= 0:
+                body, field = frame.slot_body[f, slot], frame.slot_turns[f, slot] == IS_FIELD
+        s.body[k] = body
+        turned = body >= 0 and not field and frame.head[f].motion == REDUCED and frame.floating[f, body] == 1
+        for d in range(3):
+            row, axis = batch.axes[k, d], s.axes[k, d]
+            for i in range(3):
+                axis[i] = row[i]
+                if turned:
+                    axis[i] = (
+                        row[0] * s.now.axes[body, 0, i]
+                        + row[1] * s.now.axes[body, 1, i]
+                        + row[2] * s.now.axes[body, 2, i]
+                    )
+
+
+@kernel
+def _add_scaled(scale, x, out):
+    for q in range(out.size):
+        out[q] += scale * x[q]
+
+
+@kernel
+def _yield(s, known, batch, m, lo, hi):
+    """yielding[1] (3, lo:hi) = displacement of the near slots under unit forces along the rows of point m.
+
+    One pass for a point, so that each of its products with the others reads a third of the compliance.
+    """
+    push, out = s.yielding[0], s.yielding[1]
+    for i in range(3):
+        push[i, lo:hi] = 0.0
+        out[i, lo:hi] = 0.0
+    for c in range(3):
+        weight = batch.weights[m, c]
+        if weight != 0.0:
+            slot = s.slot[m, c]
+            for i in range(3):
+                _add_scaled(weight, known[3 * slot + i, lo:hi], push[i, lo:hi])
+    for d in range(3):
+        for i in range(3):
+            _add_scaled(s.axes[m, d, i], push[i, lo:hi], out[d, lo:hi])
+
+
+@inlined
+def _near_part(s, batch, k, part):
+    """part = how much point k yields along its rows, columns, to what is in `yielding`, rows."""
+    for j in range(3):
+        y, c0, c1, c2 = s.yielding[1, j], 0.0, 0.0, 0.0
+        for c in range(3):
+            weight = batch.weights[k, c]
+            if weight != 0.0:
+                first = 3 * s.slot[k, c]
+                c0 += weight * y[first]
+                c1 += weight * y[first + 1]
+                c2 += weight * y[first + 2]
+        for i in range(3):
+            axis = s.axes[k, i]
+            part[j, i] = axis[0] * c0 + axis[1] * c1 + axis[2] * c2
+
+
+@kernel
+def _slot_part(s, f, batch, k, m, h, part):
+    """part = how point m yields along its rows, rows, to point k, columns: sums over their slots."""
+    frame, between = s.frame, s.part[1]
+    for i in range(3):
+        for j in range(3):
+            part[i, j] = 0.0
+    for a in range(3):
+        slot_a = s.slot[m, a]
+        if batch.weights[m, a] == 0.0 or slot_a < 0:
+            continue
+        for b in range(3):
+            slot_b = s.slot[k, b]
+            weight = batch.weights[m, a] * batch.weights[k, b]
+            if weight == 0.0 or slot_b < 0 or frame.slot_body[f, slot_a] != frame.slot_body[f, slot_b]:
+                continue
+            slot_compliance(frame, f, s.now, slot_a, slot_b, h, between)
+            for i in range(3):
+                left = s.axes[m, i]
+                for j in range(3):
+                    give = left[0] * between[0, j] + left[1] * between[1, j] + left[2] * between[2, j]
+                    for e in range(3):
+                        part[i, e] += weight * give * s.axes[k, e, j]
 
 
 class Looked(NamedTuple):

@@ -24,9 +24,8 @@ from numba import typeof
 from palpo.physics.bodies.boundary import add_lower_delassus, add_surface_displacement, place_surface
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.compliance.points import add_low_rank
-from palpo.physics.compliance.surface_points import free_arm, placed, sag
+from palpo.physics.compliance.surface_points import fastest, fastest_told, free_arm, placed, sag, tell
 from palpo.physics.compliance.surface_state import COUPLED, HELD, STANDS, Surface, make_surface
-from palpo.physics.compliance.surface_told import fastest, fastest_told, tell
 from palpo.physics.contract.stages import (
     AIM,
     BEGIN,

@@ -10,7 +10,7 @@ from palpo.physics.bodies.boundary import (
     GatherScratch,
     gather_scratch,
 )
-from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.bodies.chain_models import ChainState
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.exchange.gains import COUPLING, Gains, gains_record
 

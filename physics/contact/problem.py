@@ -137,7 +137,7 @@ class Stop:
     """When a solver ends."""
 
     tolerance: float = 1e-8
-    """Relative natural-map residual (palpo.physics.contact.residual) at which it has converged."""
+    """Relative natural-map residual (palpo.physics.contact.laws) at which it has converged."""
     max_iterations: int = 5000
     """In the solver's own unit: sweeps, Newton steps, pivots."""
     seconds: float = math.inf

@@ -66,7 +66,7 @@ def make_engine(
     solvers: compiled solvers, of which the settings name one by its place. capacity: most contacts.
     step: h [s]. hands: of the bodies that are held, by number. contacts: the list that detectors fill, if
     they know it already. watched: bodies all of whose points detectors look at; all if not given. clock: see
-    palpo.physics.exchange.lent_clock. cavities: their list, which a detector fills, and the solver of steps
+    palpo.physics.engine.solve. cavities: their list, which a detector fills, and the solver of steps
     in which it is not empty.
     Raises InputError for no body, a step that is not positive, and a joint of a body that there is not,
     and a body without room for the joints' and contacts' points.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contract.points import add_point, batch_of
+from palpo.physics.contract.contacts import add_point, batch_of
 from palpo.physics.contract.stages import FIELD
 from palpo.physics.numerics.kernels import kernel
 

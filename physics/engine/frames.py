@@ -1,7 +1,7 @@
 """Bodies with a low loop, in a step of the engine: their frames, and the log that their loops read."""
 
 from palpo.physics.contact.laws import OPEN, STICK
-from palpo.physics.contract.points import batch_of
+from palpo.physics.contract.contacts import batch_of
 from palpo.physics.contract.stages import ADOPT, DONE, FREE, MOVED, NOT_FINITE, POINT
 from palpo.physics.engine.table import ask, ask_all
 from palpo.physics.exchange.force_log import add_force, close_entry, lead, open_entry

@@ -5,8 +5,7 @@ latter swing or grow; a relative residual does not tell a force of that kind fro
 newtons it must be no worse than the starting force, which is given otherwise.
 """
 
-from palpo.physics.contact.laws import BIPOTENTIAL
-from palpo.physics.contact.residual import natural_map_norm, relative_natural_map
+from palpo.physics.contact.laws import BIPOTENTIAL, natural_map_norm, relative_natural_map
 from palpo.physics.contact.solvers.anderson import CONTINUE, advance, begin
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.relaxation import (

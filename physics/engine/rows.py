@@ -3,8 +3,8 @@
 b = g + sum_b J_b d_b, with J_b the rows' map to body b and d_b its displacement without contact.
 """
 
+from palpo.physics.contract.contacts import add_point, batch_of, part_of
 from palpo.physics.contract.memory import recall
-from palpo.physics.contract.points import add_point, batch_of, part_of
 from palpo.physics.contract.stages import DONE, FREE, NOT_FINITE, PLACE, POINT, ROTATION
 from palpo.physics.engine.cavities import add_cavities, free_volumes
 from palpo.physics.engine.joints import SLIDE

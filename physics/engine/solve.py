@@ -8,6 +8,11 @@ found, with u = W r + b and what it tells. It is compiled and cached alone.
 **Time.** A solver ends at its tolerance, at its sweeps, or when the time lent to it is over; the clock is
 looked at after every CHUNK sweeps only. So a step whose sweeps a recording has kept is repeated bit for bit
 without a clock, by giving it those sweeps as its limit.
+
+A clock that a tick's driver lends to it: the physics has none, so that lock-step cannot see the time.
+
+It is a C function `int32 f(int64 *)` that writes the time [ns] into its first word; the words after it are
+its own. Without one every reading is 0, and a time limit never ends anything.
 """
 
 from collections.abc import Callable
@@ -19,15 +24,37 @@ from numba import typeof, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import BIPOTENTIAL, augment, contact_status
-from palpo.physics.contact.residual import RUNAWAY
+from palpo.physics.contact.laws import BIPOTENTIAL, RUNAWAY, augment, contact_status
 from palpo.physics.contact.solvers.anderson import Acceleration, make_acceleration
 from palpo.physics.contract.stages import PROBLEM
-from palpo.physics.exchange.handle import HandleType
-from palpo.physics.exchange.lent_clock import LentClock, make_clock, read_clock
+from palpo.physics.exchange.atomics import call_tick
+from palpo.physics.exchange.handle import HandleType, of_process
 from palpo.physics.exchange.port import SWEEPS_SPENT, TIME_SPENT
 from palpo.physics.gas.bordered_newton import Bordered, make_bordered
 from palpo.physics.numerics.kernels import callback, kernel
+
+
+@of_process("address")
+class LentClock(NamedTuple):
+    """The clock's addresses, which its lender keeps valid, and the words that it writes."""
+
+    address: NDArray[np.int64]  # (2,) function, 0 for none; words
+    words: NDArray[np.int64]  # (8,)
+
+
+def make_clock(function: int = 0) -> LentClock:
+    """A clock of the C function at that address; 0 for one that stands still."""
+    words = np.zeros(8, np.int64)
+    return LentClock(np.array([function, words.ctypes.data], np.int64), words)
+
+
+@kernel
+def read_clock(clock):
+    """The time [ns], or 0 where no clock is lent."""
+    if clock.address[0] != 0:
+        call_tick(clock.address[0], clock.address[1])
+    return clock.words[0]
+
 
 CHUNK = 16
 """Sweeps between two looks at the clock."""
@@ -75,7 +102,7 @@ def make_solver(
     clock: int = 0,
     walls: tuple[int, int] = (0, 0),
 ) -> Solver:
-    """Room for so many contacts; clock as palpo.physics.exchange.lent_clock.make_clock.
+    """Room for so many contacts; clock as palpo.physics.engine.solve.make_clock.
 
     walls: so many contacts and cavities for Newton's method.
     """
@@ -140,7 +167,7 @@ def lent(s, done, chunk):
 
 @kernel
 def bound(w, b, r, first, last):
-    """|r| past which a solve has diverged [N] (palpo.physics.contact.residual.runaway)."""
+    """|r| past which a solve has diverged [N] (palpo.physics.contact.laws.runaway)."""
     trace, free, warm = 0.0, 0.0, 0.0
     for i in range(first, last):
         trace += w[i, i]

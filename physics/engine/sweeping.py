@@ -1,6 +1,6 @@
 """Block Gauss-Seidel at the servo, until a sweep changes the forces by less than the tolerance."""
 
-from palpo.physics.contact.residual import relative_natural_map
+from palpo.physics.contact.laws import relative_natural_map
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.gauss_seidel import sweep_contacts
 from palpo.physics.contract.stages import DONE

@@ -20,9 +20,8 @@ The tick allocates nothing, asks nothing of the interpreter and reports by its s
 """
 
 from palpo.physics.contact.laws import OPEN
-from palpo.physics.contract.contacts import AGAIN, FIND, KEEP, MISSED, call_detector
+from palpo.physics.contract.contacts import AGAIN, FIND, KEEP, MISSED, batch_of, call_detector
 from palpo.physics.contract.memory import close_memory, open_memory, remember
-from palpo.physics.contract.points import batch_of
 from palpo.physics.contract.stages import AIM, BEGIN, DONE, END, FEEL, NOT_FINITE, SHAPE, address_of
 from palpo.physics.engine.cavities import keep_air
 from palpo.physics.engine.equilibrium import equilibrium

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.exchange.buffer import make_ring, ring_commit, ring_push_slot
 from palpo.physics.exchange.resident import resident
-from palpo.physics.exchange.ring import make_ring, ring_commit, ring_push_slot
 from palpo.physics.numerics.kernels import inlined
 
 

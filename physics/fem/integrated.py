@@ -8,8 +8,13 @@ Steps are made with dP/dF without its negative part, point by point, so that the
 (Teran, Sifakis, Irving & Fedkiw, Robust quasistatic finite elements and flesh simulation, SCA 2005).
 Where elements change their volume in patches, lam / 2 (J - 1)^2 of the law's energy is of the patch's mean
 of J, as in `patch_volume`, with b_p = sum_e V_e dJ_e/dx / V_p.
+
+dP/dF is what a law says of the stretches s in F = U diag(s) V^T (`palpo.physics.fem.principal`), turned by
+U and V. Its negative part is
+found in these axes, where it falls apart in one matrix of three stretches and six numbers.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,15 +24,187 @@ from palpo.physics.fem.assembly import BlockPattern, NodeGroups
 from palpo.physics.fem.element import Element, Elements, Floats
 from palpo.physics.fem.law import IsotropicLaw
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.patch_tetrahedra import PatchTetrahedra
-from palpo.physics.fem.patch_volume import add_pair_products
-from palpo.physics.fem.point_stiffness import (
-    add_point_forces,
-    add_point_stiffness,
-    patch_slopes,
-    point_gradients,
+from palpo.physics.fem.patch_tetrahedra import PatchTetrahedra, add_pair_products
+from palpo.physics.fem.principal import (
+    CROSS,
+    CURVATURE,
+    ENERGY,
+    EVEN,
+    ODD,
+    RESPONSE,
+    SLOPE,
+    SWEEPS,
+    add_volume_change,
+    decompose,
 )
-from palpo.physics.fem.principal import ENERGY, RESPONSE, add_volume_change, decompose
+from palpo.physics.numerics.kernels import inlined, kernel
+
+
+@kernel
+def point_gradients(x, cells, slopes, f):
+    """F at all points, f (m q, 3, 3), of positions x (n, 3), cells (m, c) and slopes (m, q, c, 3)."""
+    points, corners = slopes.shape[1], cells.shape[1]
+    for e in range(cells.shape[0]):
+        first = cells[e, 0]
+        for q in range(points):
+            out = f[e * points + q]
+            out[:] = 0.0
+            for a in range(1, corners):
+                g0, g1, g2 = slopes[e, q, a, 0], slopes[e, q, a, 1], slopes[e, q, a, 2]
+                for i in range(3):
+                    d = x[cells[e, a], i] - x[first, i]
+                    out[i, 0] += d * g0
+                    out[i, 1] += d * g1
+                    out[i, 2] += d * g2
+
+
+@inlined
+def _along(v, slopes, e, q, g):
+    """g (c, 3) = the gradients of a point of element e along the axes v (3, 3)."""
+    for a in range(g.shape[0]):
+        for j in range(3):
+            g[a, j] = (
+                slopes[e, q, a, 0] * v[0, j] + slopes[e, q, a, 1] * v[1, j] + slopes[e, q, a, 2] * v[2, j]
+            )
+
+
+@kernel
+def add_point_forces(cells, slopes, weights, u, v, response, force):
+    """force (n, 3) += f_int [N]; u, v (m q, 3, 3) and response (m q, RESPONSE) of the points."""
+    points, corners = slopes.shape[1], cells.shape[1]
+    g = np.empty((corners, 3))
+    for e in range(cells.shape[0]):
+        for q in range(points):
+            k = e * points + q
+            _along(v[k], slopes, e, q, g)
+            p0 = weights[e, q] * response[k, SLOPE]
+            p1 = weights[e, q] * response[k, SLOPE + 1]
+            p2 = weights[e, q] * response[k, SLOPE + 2]
+            for a in range(corners):
+                f0, f1, f2 = p0 * g[a, 0], p1 * g[a, 1], p2 * g[a, 2]
+                for i in range(3):
+                    force[cells[e, a], i] -= u[k, i, 0] * f0 + u[k, i, 1] * f1 + u[k, i, 2] * f2
+
+
+@kernel
+def _take_positive(h, turned, vectors):
+    """h (3, 3), symmetric, = itself without its negative part; whether it had one. Jacobi's method."""
+    minor = h[0, 0] * h[1, 1] - h[0, 1] * h[0, 1]
+    c0 = h[1, 1] * h[2, 2] - h[1, 2] * h[1, 2]
+    c1 = h[0, 2] * h[1, 2] - h[0, 1] * h[2, 2]
+    c2 = h[0, 1] * h[1, 2] - h[0, 2] * h[1, 1]
+    if h[0, 0] > 0.0 and minor > 0.0 and h[0, 0] * c0 + h[0, 1] * c1 + h[0, 2] * c2 > 0.0:
+        return False
+    for i in range(3):
+        for j in range(3):
+            turned[i, j] = h[i, j]
+            vectors[i, j] = 1.0 if i == j else 0.0
+    for _ in range(SWEEPS):
+        off = turned[0, 1] ** 2 + turned[0, 2] ** 2 + turned[1, 2] ** 2
+        if not off > 1e-32 * (turned[0, 0] ** 2 + turned[1, 1] ** 2 + turned[2, 2] ** 2):
+            break
+        for p in range(2):
+            for q in range(p + 1, 3):
+                if turned[p, q] == 0.0:
+                    continue
+                theta = 0.5 * (turned[q, q] - turned[p, p]) / turned[p, q]
+                t = math.copysign(1.0, theta) / (abs(theta) + math.sqrt(1.0 + theta * theta))
+                c = 1.0 / math.sqrt(1.0 + t * t)
+                s = c * t
+                for i in range(3):
+                    a, b = turned[i, p], turned[i, q]
+                    turned[i, p], turned[i, q] = c * a - s * b, s * a + c * b
+                    a, b = vectors[i, p], vectors[i, q]
+                    vectors[i, p], vectors[i, q] = c * a - s * b, s * a + c * b
+                for i in range(3):
+                    a, b = turned[p, i], turned[q, i]
+                    turned[p, i], turned[q, i] = c * a - s * b, s * a + c * b
+    for i in range(3):
+        for j in range(3):
+            h[i, j] = 0.0
+            for k in range(3):
+                h[i, j] += max(turned[k, k], 0.0) * vectors[i, k] * vectors[j, k]
+    return True
+
+
+@kernel
+def add_point_stiffness(cells, slopes, weights, u, v, response, negative, pair_block, blocks):
+    """Lower blocks (b, 9) += sum of w g_a . D . g_b [N/m], D being dP/dF without its negative part, or that.
+
+    pair_block (m, p): block of local pairs (0,0) (1,0) (1,1) (2,0) ..., or -1 where a node is fixed.
+    """
+    points, corners = slopes.shape[1], cells.shape[1]
+    g, inner, near = np.empty((corners, 3)), np.empty((3, 3)), np.empty((3, 3))
+    h, whole, turned, vectors = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
+    same, swapped = np.empty((3, 3)), np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        for q in range(points):
+            k = e * points + q
+            for n in range(3):
+                i, j = (n + 1) % 3, (n + 2) % 3
+                whole[n, n] = h[n, n] = response[k, CURVATURE + n]
+                whole[i, j] = whole[j, i] = h[i, j] = h[j, i] = response[k, CROSS + n]
+            below = _take_positive(h, turned, vectors)
+            for n in range(3):
+                i, j = (n + 1) % 3, (n + 2) % 3
+                even, odd = response[k, EVEN + n], response[k, ODD + n]
+                below |= even < 0.0 or odd < 0.0
+                if negative:
+                    even, odd = min(even, 0.0), min(odd, 0.0)
+                else:
+                    even, odd = max(even, 0.0), max(odd, 0.0)
+                same[i, j] = same[j, i] = 0.5 * (even + odd)
+                swapped[i, j] = swapped[j, i] = 0.5 * (even - odd)
+            if negative:
+                if not below:
+                    continue
+                for i in range(3):
+                    for j in range(3):
+                        h[i, j] = whole[i, j] - h[i, j]
+            _along(v[k], slopes, e, q, g)
+            w, pair = weights[e, q], 0
+            for a in range(corners):
+                for b in range(a + 1):
+                    block = pair_block[e, pair]
+                    pair += 1
+                    if block < 0:
+                        continue
+                    for i in range(3):
+                        j, n = (i + 1) % 3, (i + 2) % 3
+                        inner[i, i] = w * (
+                            h[i, i] * g[a, i] * g[b, i]
+                            + same[i, j] * g[a, j] * g[b, j]
+                            + same[i, n] * g[a, n] * g[b, n]
+                        )
+                        inner[i, j] = w * (h[i, j] * g[a, i] * g[b, j] + swapped[i, j] * g[a, j] * g[b, i])
+                        inner[i, n] = w * (h[i, n] * g[a, i] * g[b, n] + swapped[i, n] * g[a, n] * g[b, i])
+                    r = u[k]
+                    for i in range(3):
+                        for j in range(3):
+                            near[i, j] = r[i, 0] * inner[0, j] + r[i, 1] * inner[1, j] + r[i, 2] * inner[2, j]
+                    for i in range(3):
+                        for j in range(3):
+                            blocks[block, 3 * i + j] += (
+                                near[i, 0] * r[j, 0] + near[i, 1] * r[j, 1] + near[i, 2] * r[j, 2]
+                            )
+
+
+@kernel
+def patch_slopes(cells, slopes, weights, u, v, s, places, out):
+    """out (nodes of all patches, 3): sum of V dJ/dx of the patches' elements, each of one point [m2].
+
+    places (m, 4): where an element's nodes are among those of the patches.
+    """
+    out[:] = 0.0
+    g = np.empty((cells.shape[1], 3))
+    for e in range(cells.shape[0]):
+        _along(v[e], slopes, e, 0, g)
+        c0, c1, c2 = s[e, 1] * s[e, 2], s[e, 2] * s[e, 0], s[e, 0] * s[e, 1]
+        for a in range(cells.shape[1]):
+            for i in range(3):
+                out[places[e, a], i] += weights[e, 0] * (
+                    u[e, i, 0] * c0 * g[a, 0] + u[e, i, 1] * c1 * g[a, 1] + u[e, i, 2] * c2 * g[a, 2]
+                )
 
 
 class Integrated:

@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.gas.connectivity import Connectivity
-from palpo.physics.gas.labels import SEALED
+from palpo.physics.gas.flood import SEALED, Connectivity
 from palpo.physics.gas.patch import (
     Patch,
     add_loop,

@@ -10,19 +10,15 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.gas.border import cut_patch, make_border_work, whole_patch
 from palpo.physics.gas.cavity import area_of_wall
-from palpo.physics.gas.connectivity import connectivity
 from palpo.physics.gas.enclosed import EnclosedCavities, find_air, find_rim_flow
-from palpo.physics.gas.flood import make_flood, require_outside
-from palpo.physics.gas.flow import slot_conductance
+from palpo.physics.gas.flood import Thresholds, connectivity, label_vertices, make_flood, require_outside
 from palpo.physics.gas.gaps import look, make_gaps
-from palpo.physics.gas.labels import Thresholds, label_vertices
-from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.law import OutsideAir, slot_conductance
 from palpo.physics.gas.pairing import make_pairing
 from palpo.physics.gas.patch import loop_length, place_points, wall_area
 from palpo.physics.gas.pockets import make_pockets
 from palpo.physics.gas.tracking import ABSENT, LIVING, CavityTracker, Tracks
-from palpo.physics.gas.wall import Wall
-from palpo.physics.gas.wall_regions import Walls
+from palpo.physics.gas.wall_regions import Wall, Walls
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 

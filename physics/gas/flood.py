@@ -15,12 +15,125 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.gas.connectivity import Connectivity
-from palpo.physics.gas.labels import SEALED
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.records import counters
+
+FAR, NEAR, SEALED, TOUCHING = 0, 1, 2, 3
+"""Labels of a vertex; air passes where it is less than SEALED."""
+
+
+class Thresholds(NamedTuple):
+    """The three distances [m]; see `thresholds`."""
+
+    contact: float
+    sealing: float
+    alarm: float
+
+
+def thresholds(contact: float, sealing: float, alarm: float) -> Thresholds:
+    """The gap that contact keeps, the one that lets no air through, and the one up to which contacts are
+    looked for [m].
+
+    Raises InputError unless 0 <= contact <= sealing <= alarm and sealing > 0, all finite.
+    """
+    for name, value in (("contact", contact), ("sealing", sealing), ("alarm", alarm)):
+        if not 0.0 <= value < np.inf:
+            raise InputError(f"The {name} distance is {value:g} m; it must be finite and not negative.")
+    if sealing > alarm:
+        raise InputError(
+            f"The sealing distance, {sealing:g} m, is above the alarm distance, {alarm:g} m: vertices would "
+            "have to seal that are never looked at; choose it at most equal."
+        )
+    if sealing <= 0.0 or sealing < contact:
+        raise InputError(
+            f"The sealing distance is {sealing:g} m; it must be positive and at least the contact distance, "
+            f"{contact:g} m, or a pressed rim would not seal."
+        )
+    return Thresholds(float(contact), float(sealing), float(alarm))
+
+
+@kernel
+def label_vertices(distance, limits, label):
+    """label (n,) = the label of each vertex at its signed distance (n,) [m] from the other body.
+
+    A vertex whose distance is not known, inf or nan, is FAR.
+    """
+    for v in range(distance.size):
+        d = distance[v]
+        if d <= limits.contact:
+            label[v] = TOUCHING
+        elif d <= limits.sealing:
+            label[v] = SEALED
+        elif d <= limits.alarm:
+            label[v] = NEAR
+        else:
+            label[v] = FAR
+
+
+@kernel
+def distances_wanted(connectivity, label, distance, out):
+    """Vertices beside a sealed one that let air through and whose distance is not known; returns how many.
+
+    The sealing iso-line is interpolated on the edges to them, though they may lie beyond the alarm distance:
+    query their distances. out (n,).
+    """
+    count = 0
+    for v in range(label.size):
+        if label[v] >= SEALED or np.isfinite(distance[v]):
+            continue
+        for k in range(connectivity.around[v], connectivity.around[v + 1]):
+            if label[connectivity.neighbours[k]] >= SEALED:
+                out[count] = v
+                count += 1
+                break
+    return count
+
+
+class Connectivity(NamedTuple):
+    """Connectivity of a manifold surface of n vertices, m triangles and k edges."""
+
+    triangles: NDArray[np.int64]  # (m, 3) outward by the right-hand rule
+    across: NDArray[np.int64]  # (m, 3) triangle beyond the edges ab, bc, ca, -1 at a rim
+    triangle_edges: NDArray[np.int64]  # (m, 3) edges ab, bc, ca
+    edges: NDArray[np.int64]  # (k, 2)
+    around: NDArray[np.int64]  # (n + 1,) span of each vertex in `neighbours`
+    neighbours: NDArray[np.int64]  # (2 k,) vertices at the other ends of each vertex's edges
+    rim: NDArray[np.bool_]  # (n,) whether the surface ends there (an open surface)
+    shell: NDArray[np.int64]  # (n,) number of the connected piece of surface
+
+
+def connectivity(surface: SurfaceMesh) -> Connectivity:
+    """The connectivity of a surface; vertices that no triangle uses are shells of their own."""
+    n = len(surface.vertices)
+    triangles = surface.triangles.astype(np.int64)
+    edges = surface.edges.astype(np.int64)
+    numbers = {edge: k for k, edge in enumerate(map(frozenset, edges.tolist()))}
+    sides = triangles[:, [[0, 1], [1, 2], [2, 0]]]
+    triangle_edges = np.array([[numbers[frozenset(s)] for s in t] for t in sides.tolist()], np.int64)
+    left, right = surface.edge_triangles.astype(np.int64)[triangle_edges].transpose(2, 0, 1)
+    across = np.where(left == np.arange(len(triangles))[:, None], right, left)
+
+    ends = np.concatenate([edges, edges[:, ::-1]])
+    order = np.argsort(ends[:, 0], kind="stable")
+    rim = np.zeros(n, bool)
+    rim[edges[surface.edge_triangles[:, 1] < 0]] = True
+    graph = coo_array((np.ones(len(edges), np.int8), edges.T), shape=(n, n))
+    return Connectivity(
+        triangles=triangles,
+        across=np.ascontiguousarray(across),
+        triangle_edges=triangle_edges,
+        edges=edges,
+        around=np.searchsorted(ends[order, 0], np.arange(n + 1)).astype(np.int64),
+        neighbours=np.ascontiguousarray(ends[order, 1]),
+        rim=rim,
+        shell=connected_components(graph, directed=False)[1].astype(np.int64),
+    )
+
 
 OUTSIDE, RING = -1, -2
 """Entries of `Flood.cavity` besides the numbers of cavities."""

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.gas.ear_clipping import clip_ears
-from palpo.physics.gas.patch import add_loop, add_point, add_triangle, add_vertex, clear
+from palpo.physics.gas.patch import add_loop, add_point, add_triangle, add_vertex, clear, clip_ears
 from palpo.physics.gas.winding import NONE
 from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.numerics.records import counters

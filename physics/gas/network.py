@@ -2,7 +2,7 @@
 
 Nodes hold air in a volume, at one temperature; each line between two nodes, or from a node to the atmosphere
 (a leak), conducts G: dn/dt = G (p_a^2 - p_b^2) / (R T), laminar flow of an ideal gas
-(palpo.physics.gas.flow), at a valve's closing 0. A pump takes a volume of air per second at the pressure
+(palpo.physics.gas.law), at a valve's closing 0. A pump takes a volume of air per second at the pressure
 of its node, the less the nearer that is to the lowest it reaches:
 
     dV/dt = S (1 - p_end / p)  above p_end, nothing below                                     (its flow curve)
@@ -33,8 +33,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.gas.flow import VISCOSITY
-from palpo.physics.gas.law import STANDARD_ATMOSPHERE, pressure_root
+from palpo.physics.gas.law import STANDARD_ATMOSPHERE, VISCOSITY, pressure_root
 from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import palpo.physics.gas.cavity as cavity
-from palpo.physics.gas.cavity import CavitySurfaces, forget, make_cavities, place_cavity
-from palpo.physics.gas.connectivity import Connectivity
+from palpo.physics.gas.cavity import CavitySurfaces, forget, make_cavities, place_cavity, signed_volume
+from palpo.physics.gas.flood import Connectivity
 from palpo.physics.gas.imprint import Imprint, imprint, make_imprint
 from palpo.physics.gas.patch import Patch, clear, make_patch, place_points
 from palpo.physics.gas.projection import (
@@ -24,7 +24,6 @@ from palpo.physics.gas.projection import (
     project_border,
     walk_scratch,
 )
-from palpo.physics.gas.volume import signed_volume
 from palpo.physics.gas.winding import (
     AT_RIM,
     BOUNDED,

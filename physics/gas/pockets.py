@@ -16,12 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.gas.border import BorderWork, cut_patch, make_border_work, whole_patch
-from palpo.physics.gas.connectivity import Connectivity
-from palpo.physics.gas.flood import OUTSIDE, RING
+from palpo.physics.gas.cavity import residual_gradient, residual_volume
+from palpo.physics.gas.flood import FAR, OUTSIDE, RING, Connectivity
 from palpo.physics.gas.gaps import Gaps, make_gaps, measure
-from palpo.physics.gas.labels import FAR
 from palpo.physics.gas.patch import Patch, border_length, place_points, wall_area
-from palpo.physics.gas.volume import residual_gradient, residual_volume
 from palpo.physics.numerics.kernels import kernel
 
 BEYOND = 1.0

@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.residual import RUNAWAY, natural_map_norm, relative_error
+from palpo.physics.contact.laws import RUNAWAY, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
     ASK,
     BACK,

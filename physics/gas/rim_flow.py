@@ -4,7 +4,7 @@ Between two surfaces u apart, narrow against their extent, an ideal gas flows by
 
     div(k grad p^2) = 0,    dn/dt = (k / 2) grad p^2 . m / (R T) per metre of a line with normal m
 
-with the sheet conductance k(u) of palpo.physics.gas.flow. The gap is what stays of the distance beyond
+with the sheet conductance k(u) of palpo.physics.gas.law. The gap is what stays of the distance beyond
 the one that contact keeps, and in addition what roughness leaves open under the pressure of contact there
 (palpo.physics.gas.roughness): a rim that lifts lets air pass with the cube of its gap, and one that
 presses hard lets none.
@@ -24,7 +24,7 @@ replaced by conductances between its neighbours
 import numpy as np
 
 from palpo.physics.gas.flood import OUTSIDE
-from palpo.physics.gas.flow import sheet_conductance
+from palpo.physics.gas.law import sheet_conductance
 from palpo.physics.gas.roughness import SealTable, contact_gap
 from palpo.physics.numerics.kernels import inlined, kernel
 

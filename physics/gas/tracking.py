@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.gas.connectivity import Connectivity
-from palpo.physics.gas.flood import OUTSIDE, RING, Flood
+from palpo.physics.gas.flood import OUTSIDE, RING, Connectivity, Flood
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.records import counters
 

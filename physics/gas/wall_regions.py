@@ -7,21 +7,60 @@ passes by Darcy's law for an ideal gas at one temperature
 
 into a cavity, viscous flow alone, as in pores much wider than air's mean free path of 66 nm. So each place
 has a seal (palpo.physics.gas.roughness) and a permeance K / (2 eta L) [m/(Pa s)].
+
+A surface that shuts in air, and that of a soft body.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.collision.nearest import Target, fit, target
 from palpo.physics.gas.cavity import RIBBON, WALL_B
 from palpo.physics.gas.flood import OUTSIDE
-from palpo.physics.gas.flow import VISCOSITY
+from palpo.physics.gas.gaps import farthest
+from palpo.physics.gas.law import VISCOSITY
 from palpo.physics.gas.rim_flow import double_area
 from palpo.physics.gas.roughness import SealTable
+from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.kernels import inlined, kernel
+
+
+class Wall(Protocol):
+    """A surface that shuts in air; `local`: its vertices (n, 3) [m] in its own axes."""
+
+    surface: SurfaceMesh
+    local: NDArray[np.float64]
+    odometer: float
+    """How far [m] the surface has moved at most in its own axes, altogether."""
+    target: Target
+
+
+class SoftWall:
+    """The surface of a soft body, in the world's axes; nodes (n,): of its vertices."""
+
+    def __init__(self, body: SoftBody) -> None:
+        self.body = body
+        whole = body.mesh.surface(body.name)
+        self.surface = whole.compact()
+        self.nodes = whole.used_vertices
+        self.local = np.ascontiguousarray(body.x[self.nodes])
+        self.odometer = 0.0
+        self.target = target(self.surface)
+
+    def place_surface(self) -> None:
+        """Bring `local` up to date with the body."""
+        before = self.local
+        self.local = np.ascontiguousarray(self.body.x[self.nodes])
+        self.odometer += farthest(self.local, before)
+
+    def fit_target(self) -> None:
+        """Bring the target up to date with `local`."""
+        fit(self.target.boxes, self.local)
 
 
 def permeance_of(permeability: float, thickness: float) -> float:

@@ -1,4 +1,11 @@
-"""The reduced model of one body, x = c + R (X + V z), as one frame has it."""
+"""The reduced model of one body, x = c + R (X + V z), as one frame has it.
+
+Where the servo has the low-rate bodies now: the reduced models of the last frames, kept for the picture.
+
+The low loop leaves the model of each frame here before it publishes the frame; who draws takes the one that
+belongs to the state of the servo (`ToolState.frame`). A model is never changed, entries are replaced whole,
+so that neither side waits.
+"""
 
 from typing import NamedTuple
 
@@ -6,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.low_body import LowBody
+from palpo.physics.numerics.arrays import cross_rows
 from palpo.physics.numerics.math3 import quat_to_matrix
-from palpo.physics.numerics.rows3 import cross_rows
 from palpo.physics.reduction.rational_krylov import ReducedModes
 
 Floats = NDArray[np.float64]
@@ -77,3 +84,25 @@ def no_model(body: LowBody) -> BodyModel:
     none = np.zeros((body.n_dof, 0))
     rigid = np.zeros((body.n_dof, 6)) if body.rides else none
     return BodyModel(body, none, None, slice(0, 0), rigid, rigid.T)
+
+
+KEPT = 4
+"""Frames that the servo may still move by: the newest, the one it has, and room for a slow reader."""
+
+
+class DrawnModels:
+    """Models of the last frames by the frames' ids."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        """Whether anybody looks: without it nothing is kept."""
+        self._frames: dict[int, tuple[BodyModel, ...]] = {}
+
+    def keep(self, frame: int, models: tuple[BodyModel, ...]) -> None:
+        """Leave the models of a frame, in the order of the low-rate bodies; from the low loop only."""
+        newest = list(self._frames.items())[1 - KEPT :]
+        self._frames = dict([*newest, (frame, models)])
+
+    def of(self, frame: int) -> tuple[BodyModel, ...]:
+        """The models of that frame; none where it is not known, or has no reduced bodies."""
+        return self._frames.get(frame, ())

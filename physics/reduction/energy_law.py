@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
-from palpo.physics.numerics.rows3 import cross_rows
+from palpo.physics.numerics.arrays import cross_rows
 from palpo.physics.reduction.rational_krylov import best_rotation
 
 Floats = NDArray[np.float64]

@@ -20,7 +20,7 @@ from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.body_model import BodyModel
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.model_columns import turned
+from palpo.physics.reduction.rational_krylov import turned
 
 Floats = NDArray[np.float64]
 

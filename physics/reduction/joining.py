@@ -38,7 +38,7 @@ RIGID_MOTIONS = 6
 
 
 def cut(mesh: SolidMesh, material: Material, clamped: ArrayLike, segment_of: ArrayLike) -> list[LinearModel]:
-    """One model a segment, from the segment of each element (m,) as physics.reduction.partition gives it.
+    """One model a segment, from the segment of each element (m,) as physics.reduction.static_modes gives it.
 
     Raises InputError for a segment without elements or without free nodes.
     """

@@ -4,6 +4,12 @@ Every column is solved on the present tangent by a few multigrid steps, since a 
 its columns'. Points have columns of their own at the servo's step only, where what they do does not reach
 their neighbours; at longer steps a few smooth loads over all of them say the rest (`patch_loads`). The former
 are solved, and multiplied, on a window of nodes around the points alone.
+
+Smooth loads over a patch of contact points: what acts between them at a distance.
+
+A load on one point and the same load spread over its neighbours deform a body alike, but for the layer under
+the patch, which the response at a short step has. So columns at longer steps are needed for few loads only:
+polynomials of the points' places.
 """
 
 from collections import deque
@@ -16,17 +22,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
-from palpo.physics.fem.block_product import multiply
+from palpo.physics.fem.assembly import multiply
+from palpo.physics.fem.multigrid.hierarchy import NodeWindow, window_around
 from palpo.physics.fem.multigrid.solver import MultigridFactor, WindowSystem, groups
-from palpo.physics.fem.multigrid.window import NodeWindow, window_around
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.model_columns import symmetric_product, turned
 from palpo.physics.reduction.past import Past
-from palpo.physics.reduction.patch_loads import patch_loads
-from palpo.physics.reduction.rational_krylov import best_rotation
+from palpo.physics.reduction.rational_krylov import best_rotation, symmetric_product, turned
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.soft_reduction import SoftReduction
 from palpo.physics.reduction.tangent_ahead import AHEAD_OF_MEMORY
+
+DEPENDENT = 1e-3
+"""Share of the largest singular value below which a polynomial says no more than the others."""
+
+
+def patch_loads(x: NDArray[np.float64], degree: int) -> NDArray[np.float64]:
+    """Orthonormal loads (k, m) over points x (k, 3): polynomials up to a degree, in the plane of the points.
+
+    For degree 2 there are six, fewer where the points are too few or on a line.
+    """
+    if not len(x):
+        return np.zeros((0, 0))
+    off = x - x.mean(axis=0)
+    _, _, axes = np.linalg.svd(off, full_matrices=False)
+    plane = off @ axes[:2].T
+    plane /= max(float(np.abs(plane).max()), 1e-300)
+    a, b = np.pad(plane, ((0, 0), (0, 2 - plane.shape[1]))).T
+    powers = [a ** (total - j) * b**j for total in range(degree + 1) for j in range(total + 1)]
+    loads, sizes, _ = np.linalg.svd(np.column_stack(powers), full_matrices=False)
+    return loads[:, sizes > DEPENDENT * sizes[0]]
+
 
 DEGREE = 2
 """Of the polynomial loads over a patch."""

@@ -3,13 +3,158 @@
 The columns are what low step L5 computes anyway: A_h^-1 J^T at two or three step sizes h, with the
 velocity and the free accelerations. The Galerkin model on their span has W_soft^dt and W_soft^DT exactly,
 and everything between in good approximation.
+
+A reduction basis most of whose columns stay from frame to frame, with its mass Gram matrix carried along.
+
+Of B^T M B only what belongs to columns that have changed is computed; rigid motions, which are taken out of
+the columns about the present shape, change the rest by a product of rank six:
+
+    B' = B - R (R^T M R)^-1 R^T M B,    B'^T M B' = B^T M B - (R^T M B)^T (R^T M R)^-1 (R^T M B)
+
+Subtracting leaves roundings. Columns enter without rigid motions, so that later ones take little away, and
+HEALED columns in turn are computed anew in every frame.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg as sl
+import scipy.sparse.linalg as ssl
 from numpy.typing import NDArray
+
+from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.numerics.kernels import fast_kernel
+
+HEALED = 4
+"""Columns whose part of the mass Gram matrix is computed anew in each frame, though they have not changed."""
+
+
+class RecycledBasis:
+    """B (n, k) of at most `most` columns for a body of node masses `mass` (n,) [kg], one a freedom."""
+
+    def __init__(self, mass: NDArray[np.float64], most: int) -> None:
+        self.mass = mass
+        self.count = 0
+        """Columns in use, k: the first ones."""
+        self.whole = np.zeros((len(mass), most))
+        """Room for all columns; zero beyond `count`."""
+        self._gram = np.zeros((most, most))
+        self._changed = np.zeros(most, bool)
+        self._next = 0
+
+    @property
+    def gram(self) -> NDArray[np.float64]:
+        """B^T M B (k, k), a view; as of the last `settle`."""
+        return self._gram[: self.count, : self.count]
+
+    def put(self, places: NDArray[np.intp], columns: NDArray[np.float64]) -> None:
+        """Columns (n, m) to those places (m,); `count` grows to hold them."""
+        self.whole[:, places] = columns
+        self._changed[places] = True
+        self.count = max(self.count, int(np.max(places, initial=-1)) + 1)
+
+    def widen(self, more: int) -> None:
+        """Room for so many columns more."""
+        self.whole = np.pad(self.whole, ((0, 0), (0, more)))
+        self._gram = np.pad(self._gram, (0, more))
+        self._changed = np.pad(self._changed, (0, more))
+
+    def cut(self, count: int) -> None:
+        """Forget the columns from `count` on."""
+        self.whole[:, count : self.count] = 0.0
+        self.count = min(self.count, count)
+
+    def settle(self, rigid: NDArray[np.float64] | None) -> None:
+        """Take the rigid motions (n, 6) out of all columns, and bring the Gram matrix up to date."""
+        k = self.count
+        if rigid is not None:
+            heavy = self.mass[:, None] * rigid
+            met = heavy.T @ self.whole
+            share = np.asarray(np.linalg.solve(rigid.T @ heavy, met), np.float64)
+            # in place: B is C-contiguous, so that its transpose is what BLAS calls a matrix
+            sl.blas.dgemm(-1.0, share, rigid, 1.0, self.whole.T, trans_a=1, trans_b=1, overwrite_c=1)
+            self._gram -= met.T @ share
+        self._changed[(self._next + np.arange(HEALED)) % max(k, 1)] = True
+        self._next += HEALED
+        stale = np.flatnonzero(self._changed[:k])
+        self._changed[:] = False
+        part = self.whole[:, :k].T @ (self.mass[:, None] * self.whole[:, stale])
+        self._gram[:k, stale] = part
+        self._gram[stale, :k] = part.T
+
+
+Floats = NDArray[np.float64]
+
+SLOW = 12
+"""Slowest modes of the body at rest, turned with it, in every basis: without them what rings freely would be
+lost with the velocity's column, which is one shape only."""
+
+
+def slow_modes(body: SoftBody, h: float) -> Floats:
+    """The SLOW slowest modes of a body at rest but for its rigid motions, (n_dof, k), by its factor at h."""
+    body, (alpha, beta) = body, body.damping
+    rigid = 6 if body.rides else 0
+    factor = body.factor(h)
+    weight = h * (beta + h)
+    inverse = ssl.LinearOperator((body.n_dof, body.n_dof), lambda b: weight * factor.solve(b.ravel()))
+    _, shapes = ssl.eigsh(
+        body.K, min(SLOW + rigid, body.n_dof - 1), body.M, sigma=-(1.0 + h * alpha) / weight, OPinv=inverse,
+        v0=np.linspace(1.0, 2.0, body.n_dof),
+    )  # fmt: skip
+    return np.asarray(shapes[:, rigid:])
+
+
+def worst_residual(
+    body: SoftBody, h: float, warped: Floats, tested: tuple[Floats, Floats, NDArray[np.int64]]
+) -> float:
+    """The largest |A_h b - e| / |e| in the norm of diag(A_h)^-1 of columns b of a body at h [s].
+
+    warped: blocks of its stiffness without the geometric part, which the factors do without too. tested: the
+    columns b (n_dof, k) and K b, and of each the freedom (k,) at which e is one.
+    """
+    columns, pulled, known = tested
+    alpha, beta = body.damping
+    held, pull = (1.0 + h * alpha) * np.repeat(body.mass_free, 3), h * (beta + h)
+    diagonal = held + pull * warped[body.neighbours.diagonal][:, [0, 4, 8]].reshape(-1)
+    squares = np.empty(len(known))
+    residual_squares(columns, pulled, known, held, pull, diagonal, squares)
+    return float(np.sqrt(squares.max(initial=0.0)))
+
+
+@fast_kernel
+def residual_squares(columns, pulled, known, held, pull, diagonal, out):
+    """out (k,) = |A b - e|^2 / |e|^2 in the norm of diag(A)^-1 for columns b (n, k) and A = held + pull K.
+
+    e is one at the freedom known[j] of a column; pulled: K b.
+    """
+    out[:] = 0.0
+    for i in range(diagonal.size):
+        mass, weight = held[i], 1.0 / diagonal[i]
+        for j in range(out.size):
+            left = mass * columns[i, j] + pull * pulled[i, j]
+            out[j] += weight * left * left
+    for j in range(out.size):
+        i = known[j]
+        left = held[i] * columns[i, j] + pull * pulled[i, j]
+        out[j] = diagonal[i] * out[j] + (left - 1.0) ** 2 - left * left
+
+
+def turned(fields: Floats, axes: Floats) -> Floats:
+    """R applied to nodal vector fields (3 n, k)."""
+    return np.einsum("ij,njk->nik", axes, fields.reshape(len(fields) // 3, 3, fields.shape[1])).reshape(
+        fields.shape
+    )
+
+
+def symmetric_product(a: Floats, b: Floats) -> Floats:
+    """a^T b (k, k) where it is known to be symmetric: a quarter of it is the mirror image of another one."""
+    half = a.shape[1] // 2
+    out = np.empty((a.shape[1], a.shape[1]))
+    np.matmul(a[:, :half].T, b, out=out[:half])
+    np.matmul(a[:, half:].T, b[:, half:], out=out[half:, half:])
+    out[half:, :half] = out[:half, half:].T
+    return out
+
 
 RANK_TOLERANCE = 1e-11
 """Columns whose squared norm, after those before them, is below this share of their own are dropped."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from palpo.physics.bodies.low_body import LowBody
-from palpo.physics.bodies.point_rows import rigid_motions
+from palpo.physics.bodies.soft_points import rigid_motions
 from palpo.physics.exchange.constraint_frame import (
     FIELDS,
     IS_FIELD,

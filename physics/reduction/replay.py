@@ -23,8 +23,7 @@ from palpo.physics.reduction.interface_model import (
     free_motion,
     pushed_motion,
 )
-from palpo.physics.reduction.slot_compliance import slot_compliance
-from palpo.physics.reduction.slot_motion import add_motion, model_position
+from palpo.physics.reduction.slot_motion import add_motion, model_position, slot_compliance
 
 MOST_LED = 64
 """Slots that can be led."""

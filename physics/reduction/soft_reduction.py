@@ -16,25 +16,34 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.bodies.point_rows import rigid_motions, take
 from palpo.physics.bodies.soft import SoftBody
-from palpo.physics.fem.block_product import multiply, turn_blocks
+from palpo.physics.bodies.soft_points import rigid_motions, take
+from palpo.physics.fem.assembly import multiply, turn_blocks
 from palpo.physics.fem.cholesky import CholeskyFactor
-from palpo.physics.numerics.rows3 import cross_rows
+from palpo.physics.numerics.arrays import cross_rows
 from palpo.physics.reduction.body_model import BodyModel, no_model
 from palpo.physics.reduction.energy_law import keep_energy
 from palpo.physics.reduction.interface_model import InterfaceState
-from palpo.physics.reduction.model_columns import (
+from palpo.physics.reduction.past import Past
+from palpo.physics.reduction.point_freedoms import (
+    LEAST_POINTS,
+    PointShare,
+    RigidPart,
+    among,
+    append_freedoms,
+    set_body,
+    stiffness_of,
+)
+from palpo.physics.reduction.rational_krylov import (
+    RecycledBasis,
+    ReducedModes,
+    best_rotation,
+    semidefinite,
     slow_modes,
     symmetric_product,
     turned,
     worst_residual,
 )
-from palpo.physics.reduction.past import Past
-from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
-from palpo.physics.reduction.point_share import LEAST_POINTS, PointShare, among
-from palpo.physics.reduction.rational_krylov import ReducedModes, best_rotation, semidefinite
-from palpo.physics.reduction.recycled_basis import RecycledBasis
 from palpo.physics.reduction.reduced_frame import (
     Grams,
     Page,
@@ -43,7 +52,6 @@ from palpo.physics.reduction.reduced_frame import (
     write_motion,
     write_points,
 )
-from palpo.physics.reduction.set_body import set_body
 from palpo.physics.reduction.tangent_ahead import AHEAD_OF_MEMORY, tangent_ahead
 
 RESIDUAL = 0.15

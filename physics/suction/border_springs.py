@@ -3,7 +3,7 @@
 With the border frozen at the step's start, suction pulls a lifting rim with the area of before. Where what
 the lift would open is stiff against the cup (10 kPa on a border of 126 mm, towards which the gap falls by a
 quarter of a millimetre per millimetre, are 5 kN/m) one step lifts the rim off and the next slams it back, for
-ever. Of the border's second derivative (palpo.physics.gas.border_growth) a step takes the mode in which
+ever. Of the border's second derivative (palpo.physics.gas.enclosed) a step takes the mode in which
 the whole border lifts, exact for one that lifts evenly and too soft for any other:
 
     (q . u)^2 / Q,    q = sum a_c dgap_c/dx = dA/dx [m],    Q = sum a_c [m],    A the wall's area

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from palpo.physics.compliance.full import Motion
 from palpo.physics.contract.contacts import make_contacts
 from palpo.physics.exchange.handle import Handle
+from palpo.physics.gas.flood import Thresholds
 from palpo.physics.gas.gaps import Gaps, farthest, fastest, look, look_at_moved, make_gaps
-from palpo.physics.gas.labels import Thresholds
 from palpo.physics.suction.contacts import Pair, add_bulges, add_ground, add_vertices
 from palpo.physics.suction.folds import add_folds, look_at_folds
 from palpo.physics.suction.sides import ContactSide, SoftSide, partner_of

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.gas.enclosure import Enclosure
-from palpo.physics.gas.labels import Thresholds
+from palpo.physics.gas.flood import Thresholds
 from palpo.physics.gas.roughness import SealTable
-from palpo.physics.gas.wall import Wall
-from palpo.physics.gas.wall_regions import Walls, walls_of_regions
+from palpo.physics.gas.wall_regions import Wall, Walls, walls_of_regions
 from palpo.physics.suction.folds import Folds
 from palpo.physics.suction.sides import SoftSide
 

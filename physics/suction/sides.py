@@ -14,7 +14,7 @@ from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.collision.nearest import target
 from palpo.physics.compliance.full import FullOrder, FullRigid, FullSoft, Motion
 from palpo.physics.compliance.full_fixed import FullFixed
-from palpo.physics.gas.wall import SoftWall, Wall
+from palpo.physics.gas.wall_regions import SoftWall, Wall
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.contacts import Partner

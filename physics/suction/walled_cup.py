@@ -6,7 +6,7 @@ mesh, nor elements, nor contact with the program's cups.
 
 Where air gets to under the rim is either said by a distance, up to which a gap counts as airtight, or follows
 from flow: each ring of the rim conducts as its gap, or where it touches as the rough contact under its
-pressure (palpo.physics.gas.flow and roughness), and the pressure falls over the rings in series. What a
+pressure (palpo.physics.gas.law and roughness), and the pressure falls over the rings in series. What a
 rim bears is then no parameter: it leaks where it is pressed too little.
 """
 
@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from palpo.physics.fem.axisymmetric import GAUSS, GAUSS_WEIGHTS, SolidOfRevolution, edge_shapes, enclosed
-from palpo.physics.gas.flow import ring_conductance, sheet_conductance
-from palpo.physics.gas.law import GAS_CONSTANT, STANDARD_ATMOSPHERE, leak
+from palpo.physics.gas.law import GAS_CONSTANT, STANDARD_ATMOSPHERE, leak, ring_conductance, sheet_conductance
 from palpo.physics.gas.roughness import SealTable, contact_gap
 from palpo.physics.mesh.cups import POISSON_RATIO, CupShape, meridian
 

@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.gas.flow import sheet_conductance
-from palpo.physics.gas.law import STANDARD_ATMOSPHERE
+from palpo.physics.gas.law import STANDARD_ATMOSPHERE, sheet_conductance
 from palpo.physics.gas.roughness import SealTable, contact_gap
 
 Floats = NDArray[np.float64]

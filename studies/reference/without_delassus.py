@@ -18,8 +18,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import judge, relative_natural_map, runaway
 from palpo.physics.contact.problem import ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import add_row
 from palpo.physics.contact.solvers.family import (
     FORMULATIONS,

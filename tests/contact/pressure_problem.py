@@ -7,8 +7,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import RUNAWAY, contact_statuses, natural_map_norm, relative_error
 from palpo.physics.contact.problem import ContactProblem, Reason, Stop
-from palpo.physics.contact.residual import RUNAWAY, contact_statuses, natural_map_norm, relative_error
 from palpo.physics.contact.solvers.anderson import (
     CHUNK,
     CONTINUE,

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palpo.benchmarks.contact_problems import brick_wall
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.anderson import PLAIN, advance, begin, make_acceleration, solve
 from palpo.physics.contact.solvers.registry import find_solver

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solving import solve
 from palpo.physics.numerics.errors import InputError
 

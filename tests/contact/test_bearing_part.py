@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from palpo.physics.contact.laws import relative_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import anderson, interior_point, portfolio
 from palpo.physics.contact.solvers.bearing_part import MARGIN, BearingPart
 from palpo.physics.contact.solvers.portfolio_run import Sweeps

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contract.stages import make_problem
 from palpo.physics.engine.pressurising import solve_pressures
 from palpo.physics.engine.solve import make_solver

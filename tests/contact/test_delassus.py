@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain import chain_assemble
-from palpo.physics.bodies.chain_state import ChainState, chain_work
+from palpo.physics.bodies.chain_models import ChainState, chain_work
 from palpo.physics.collision.topology import LOW, TOOL
 from palpo.physics.compliance.hold import apply_hold
 from palpo.physics.exchange.buffer import reader_slot

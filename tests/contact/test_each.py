@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from palpo.benchmarks.contact_problems import pressed_block
 from palpo.physics.contact.errors import own_errors, quoted_errors
+from palpo.physics.contact.laws import relative_residual
 from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
-from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers.registry import find_solver
 
 LIGHT = 1e-9

@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from palpo.physics.contact.laws import SLIP
+from palpo.physics.contact.laws import SLIP, judge
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.family import uzawa
 from palpo.physics.contact.solvers.registry import find_solver, solver_names
 from palpo.physics.contact.solvers.relaxation import RESIDUAL, UZAWA, Local, Outer, relax_sweeps, stiffnesses

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from palpo.benchmarks.contact_problems import brick_wall
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve, sweep_contacts
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.numerics.errors import InputError

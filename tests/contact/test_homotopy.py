@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import homotopy, path_following
 from palpo.physics.contact.solvers.homotopy import Walk
 from palpo.physics.contact.solvers.registry import find_solver

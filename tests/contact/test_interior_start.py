@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from palpo.benchmarks.contact_problems import pressed_block, soft_on_soft, squeezed_block
+from palpo.physics.contact.laws import relative_residual
 from palpo.physics.contact.problem import Stop
-from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import anderson, interior_point
 from palpo.physics.contact.solvers.interior_start import begin_near
 from tests.contact.stored import NAMED, stored

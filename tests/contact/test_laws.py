@@ -6,8 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numba import njit
 
-from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone, scale_to_disc, solve_contact
-from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.laws import (
+    OPEN,
+    SLIP,
+    STICK,
+    natural_map_residual,
+    project_cone,
+    scale_to_disc,
+    solve_contact,
+)
 
 forces = arrays(float, 3, elements=st.floats(-50.0, 50.0, allow_subnormal=False))
 coefficients = st.floats(0.0, 3.0)

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palpo.physics.contact.laws import relative_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import lifting
 from palpo.physics.contact.solvers.lifting import RIDGE, Walk, first_rise, lift_of
 from tests.contact.stored import HARD, in_cones, stored

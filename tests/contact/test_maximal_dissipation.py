@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from palpo.physics.contact.laws import OPEN, SLIP, STICK
+from palpo.physics.contact.laws import OPEN, SLIP, STICK, natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.maximal_dissipation import (
     COULOMB,
     ELLIPSE,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from palpo.physics.contact.laws import BIPOTENTIAL, PSEUDOPOTENTIAL, correction_slope
-from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.laws import BIPOTENTIAL, PSEUDOPOTENTIAL, correction_slope, natural_map_residual
 from palpo.physics.contact.solvers.newton import _tangent, newton_contact, residual3, solve3
 
 both_formulations = pytest.mark.parametrize("formulation", [BIPOTENTIAL, PSEUDOPOTENTIAL])

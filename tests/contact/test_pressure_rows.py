@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import root
 
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers.gauss_seidel import solve as solve_contacts
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.pressure import (

@@ -7,8 +7,8 @@ two groups of eigenvalues, for aluminium on tissue five orders of magnitude from
 import numpy as np
 import pytest
 
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import admm, anderson, homotopy, interior_point, portfolio
 from palpo.studies.hapco_benches import PAIRS, sliding
 from palpo.studies.hapco_contacts import build, problems_along, refined

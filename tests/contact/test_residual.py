@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from palpo.physics.contact.laws import judge, natural_map_residual, relative_residual
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import judge, natural_map_residual, relative_residual
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.contact.solvers.relaxation import project_cones
 from tests.contact.stored import CONSISTENT

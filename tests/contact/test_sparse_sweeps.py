@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from palpo.benchmarks.contact_problems import brick_wall, large_brick_wall
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop, thinned
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import anderson, portfolio
 from palpo.physics.contact.solvers.factors import SparseFactor
 from palpo.physics.contact.solvers.operator import block_rows

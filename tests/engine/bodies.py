@@ -7,8 +7,7 @@ import numpy as np
 
 from palpo.physics.bodies.admittance import make_plug
 from palpo.physics.bodies.chain import chain_assemble
-from palpo.physics.bodies.chain_models import beam_model, rest_state, rigid_model
-from palpo.physics.bodies.chain_state import chain_work
+from palpo.physics.bodies.chain_models import beam_model, chain_work, rest_state, rigid_model
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.compliance.chain import CHAIN, make_chain
 from palpo.physics.compliance.fixed import FIXED, make_fixed

@@ -10,7 +10,7 @@ import scipy.linalg as sl
 from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.compliance.modal import MODAL, adopt_newest
 from palpo.physics.compliance.modal_state import Modal, make_modal
-from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contract.contacts import Contacts, append, make_contacts
 from palpo.physics.contract.stages import DONE, NOT_FINITE, make_batch
 from palpo.physics.engine.build import Bound, Built, make_engine

@@ -33,7 +33,7 @@ from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.force_log import add_force, close_entry, lead, open_entry
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.reduction import tangent_ahead
-from palpo.physics.systems.multirate.interfaces import make_low_rates
+from palpo.physics.systems.multirate.lock_step import make_low_rates
 from tests.contact.test_delassus import dense_body
 from tests.verification.small_scenes import BALL_ON_BLOCK, BOX_ON_PLANE, RIGID_BOX, SOFT_BOX, small_scene
 

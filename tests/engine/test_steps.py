@@ -11,8 +11,7 @@ from palpo.physics.compliance.chain import CHAIN, make_chain
 from palpo.physics.compliance.fixed import FIXED, make_fixed
 from palpo.physics.compliance.hold import make_hold
 from palpo.physics.compliance.surface_state import COUPLED
-from palpo.physics.contact.laws import OPEN
-from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.laws import OPEN, natural_map_residual
 from palpo.physics.contract.contacts import Contacts, append, make_contacts
 from palpo.physics.contract.stages import DONE, NOT_FINITE, ROTATION, Batch, Body, make_hand
 from palpo.physics.engine.build import Bound, Built, make_engine

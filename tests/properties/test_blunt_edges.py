@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.collision.blunt_edges import blunt_edges
-from palpo.physics.collision.broadphase import BroadPhase
+from palpo.physics.collision.broadphase import BroadPhase, blunt_edges
 from palpo.physics.collision.topology import TOOL, Topology, join_shapes
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.physics.numerics.rows3 import cross_rows
+from palpo.physics.numerics.arrays import cross_rows
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 141])

@@ -9,8 +9,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.gas.enclosure import Enclosure
-from palpo.physics.gas.flood import OUTSIDE, RING
-from palpo.physics.gas.labels import FAR, NEAR, SEALED, TOUCHING, thresholds
+from palpo.physics.gas.flood import FAR, NEAR, OUTSIDE, RING, SEALED, TOUCHING, thresholds
 from palpo.physics.gas.patch import place_points, wall_area
 from palpo.physics.mesh.generate import box_surface, sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh

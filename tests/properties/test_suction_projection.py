@@ -6,10 +6,9 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.collision.closest import point_triangle
 from palpo.physics.collision.nearest import ANYWHERE, make_descent, nearest, triangle_tree
-from palpo.physics.gas.ear_clipping import clip_ears
+from palpo.physics.gas.cavity import volume_gradient
 from palpo.physics.gas.pairing import AT_RIM, ESCAPED, NONE, SEALED
-from palpo.physics.gas.patch import place_points
-from palpo.physics.gas.volume import volume_gradient
+from palpo.physics.gas.patch import clip_ears, place_points
 from palpo.physics.mesh.generate import sphere_surface
 from palpo.physics.mesh.surface import SurfaceMesh
 from tests.verification.suction_shapes import (

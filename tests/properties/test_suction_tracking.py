@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from palpo.physics.gas.flood import OUTSIDE, RING, renumber
-from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.flood import OUTSIDE, RING, renumber, thresholds
 from palpo.physics.gas.patch import place_points
 from palpo.physics.gas.tracking import (
     ABSENT,

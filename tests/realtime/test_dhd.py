@@ -21,8 +21,8 @@ from palpo.haptics.control import finished_reason, is_frozen, request_stop, tick
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.guard import Motors
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.haptics.motors import Motors
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, poll_device
 from palpo.haptics.workspace import quaternion_matrix

@@ -11,22 +11,20 @@ from palpo.physics.exchange.buffer import (
     SLOTS,
     acquire,
     make_control,
+    make_ring,
     publish,
     published_count,
-    taken_count,
-    writer_slot,
-)
-from palpo.physics.exchange.handle import Handle, HandleType
-from palpo.physics.exchange.port import make_port
-from palpo.physics.exchange.ring import (
-    make_ring,
     ring_available,
     ring_commit,
     ring_overflow,
     ring_push_slot,
     ring_release,
     ring_slot,
+    taken_count,
+    writer_slot,
 )
+from palpo.physics.exchange.handle import Handle, HandleType
+from palpo.physics.exchange.port import make_port
 from palpo.physics.numerics.errors import InputError
 
 WIDTH = 64

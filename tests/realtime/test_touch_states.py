@@ -20,8 +20,8 @@ from palpo.haptics.device import EXTERNAL, make_virtual_device
 from palpo.haptics.device_spec import PHANTOM_DESKTOP, TOUCH
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.guard import Motors
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.haptics.motors import Motors
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_from_axis_angle

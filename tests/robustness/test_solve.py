@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from palpo.app.cli.main import main
 from palpo.physics.contact.io import read_problem, write_fclib
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.problem import ContactProblem, SparseProblem, Stop
-from palpo.physics.contact.residual import natural_map_residual
 from palpo.physics.contact.solvers import gauss_seidel
 from palpo.physics.contact.solvers.anderson import solve
 from palpo.physics.contact.solvers.registry import find_solver, solver_names

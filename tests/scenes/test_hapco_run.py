@@ -25,7 +25,7 @@ from palpo.haptics.recording import read_recording
 from palpo.physics.bodies.io import StoredBody, write_body
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.io import read_problem
-from palpo.physics.contact.residual import natural_map_residual
+from palpo.physics.contact.laws import natural_map_residual
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.exchange.port import CONTACTS_LOST, SWEEPS_SPENT, TIME_SPENT
 from palpo.physics.exchange.snapshot import OPEN, SLIP, STICK

@@ -11,9 +11,9 @@ from palpo.haptics.device import EXTERNAL, RECORDED, make_virtual_device
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_run
 from palpo.haptics.flags import NON_FINITE
+from palpo.haptics.guard import HOT, Motors
 from palpo.haptics.limiter import felt_torque, limit_force, make_limit_state, slew_live
 from palpo.haptics.limits import AT_ONCE, make_limits
-from palpo.haptics.motors import HOT, Motors
 from palpo.haptics.row import NAMES
 from palpo.haptics.workspace import force_to_device, make_workspace
 from palpo.physics.exchange.port import OK, make_port

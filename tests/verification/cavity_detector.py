@@ -4,9 +4,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.gas.border import cut_patch, make_border_work, whole_patch
-from palpo.physics.gas.connectivity import connectivity
-from palpo.physics.gas.flood import find_cavities, make_flood, require_outside
-from palpo.physics.gas.labels import Thresholds, distances_wanted, label_vertices
+from palpo.physics.gas.flood import (
+    Thresholds,
+    connectivity,
+    distances_wanted,
+    find_cavities,
+    label_vertices,
+    make_flood,
+    require_outside,
+)
 from palpo.physics.gas.patch import Patch
 from palpo.physics.mesh.surface import SurfaceMesh
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from palpo.physics.collision.nearest import fit, triangle_tree
-from palpo.physics.gas.connectivity import connectivity
+from palpo.physics.gas.flood import connectivity
 from palpo.physics.gas.pairing import add_wall, clear_walls, make_pairing, pair_walls
 from palpo.physics.gas.patch import Patch, add_loop, add_triangle, add_vertex, make_patch
 from palpo.physics.mesh.surface import SurfaceMesh

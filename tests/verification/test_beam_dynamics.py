@@ -14,8 +14,7 @@ from palpo.physics.bodies.chain import (
 )
 from palpo.physics.bodies.chain_body import BeamBody
 from palpo.physics.bodies.chain_factor import chain_factor, chain_inverse, chain_solve
-from palpo.physics.bodies.chain_models import beam_model
-from palpo.physics.bodies.chain_state import chain_work
+from palpo.physics.bodies.chain_models import beam_model, chain_work
 from palpo.physics.fem.beam import circular_section
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.beam import BeamLine

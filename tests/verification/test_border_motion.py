@@ -6,11 +6,11 @@ import pytest
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.collision.nearest import target
 from palpo.physics.fem.material import Material
-from palpo.physics.gas.border_growth import border_growth
+from palpo.physics.gas.cavity import volume_gradient
+from palpo.physics.gas.enclosed import border_growth
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.gaps import make_gaps, measure
-from palpo.physics.gas.labels import thresholds
 from palpo.physics.gas.law import OutsideAir
-from palpo.physics.gas.volume import volume_gradient
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup
 from palpo.physics.mesh.partners import slab
 from palpo.physics.suction.cup_spec import CupSpec

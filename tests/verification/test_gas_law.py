@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from palpo.physics.contact.problem import Stop
-from palpo.physics.gas.flow import slot_conductance
-from palpo.physics.gas.law import OutsideAir, held_amount, leak, pressure_root
+from palpo.physics.gas.law import OutsideAir, held_amount, leak, pressure_root, slot_conductance
 from palpo.physics.numerics.errors import InputError
 from tests.contact.pressure_problem import PressureProblem, PressureResult, solve
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from palpo.physics.gas.flow import sheet_conductance
+from palpo.physics.gas.law import sheet_conductance
 from palpo.physics.gas.roughness import RoughSurface, SealTable, seal_of
 from palpo.studies.reference.hold_time import HeldCup, hold_time, rim_pressure
 

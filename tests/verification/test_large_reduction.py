@@ -5,12 +5,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from palpo.physics.bodies.point_rows import rigid_motions
 from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.bodies.soft_points import rigid_motions
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.liver import liver
-from palpo.physics.reduction.large_reduction import PATCHES, ROUGH, LargeReduction, between
-from palpo.physics.reduction.patch_loads import patch_loads
+from palpo.physics.reduction.large_reduction import PATCHES, ROUGH, LargeReduction, between, patch_loads
 from palpo.studies.runs import SceneDrive, legs
 
 ALPHA, BETA = 2.0, 8e-3

@@ -8,7 +8,7 @@ from palpo.physics.contract.stages import ADOPT, BEGIN, DELASSUS, FREE
 from palpo.physics.engine.cavities import make_cavities, take_cavities
 from palpo.physics.exchange.buffer import reader_slot, writer_slot
 from palpo.physics.exchange.cavity_frame import make_cavity_frame
-from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.systems.multirate.krylov import AIR_PATIENCE
 from palpo.physics.systems.multirate.lock_step import LockStep

@@ -7,8 +7,8 @@ import scipy.sparse.linalg as sla
 
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
+from palpo.physics.fem.multigrid.hierarchy import coarsened
 from palpo.physics.fem.multigrid.kernels import Preconditioner, cycle
-from palpo.physics.fem.multigrid.lattice import coarsened
 from palpo.physics.fem.multigrid.solver import LANES, MultigridFactor
 from palpo.physics.mesh import generate
 from palpo.physics.mesh.liver import liver

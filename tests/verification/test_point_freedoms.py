@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 
-from palpo.physics.bodies.point_rows import rigid_motions
-from palpo.physics.fem.block_product import multiply
-from palpo.physics.reduction.model_columns import SLOW
-from palpo.physics.reduction.point_freedoms import RigidPart, append_freedoms, stiffness_of
-from palpo.physics.reduction.point_share import LEAST_POINTS
+from palpo.physics.bodies.soft_points import rigid_motions
+from palpo.physics.fem.assembly import multiply
+from palpo.physics.reduction.point_freedoms import LEAST_POINTS, RigidPart, append_freedoms, stiffness_of
+from palpo.physics.reduction.rational_krylov import SLOW
 from palpo.physics.reduction.soft_reduction import MOST, TAIL
 from tests.verification.small_scenes import BALL_ON_BLOCK, lock_step, proceed, straight
 

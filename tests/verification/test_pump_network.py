@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from palpo.physics.gas.flow import VISCOSITY
-from palpo.physics.gas.law import leak
+from palpo.physics.gas.law import VISCOSITY, leak
 from palpo.physics.gas.network import OUTSIDE, Network, NodePump, Pipe, PumpedCups, pipe_conductance
 from palpo.physics.numerics.errors import InputError
 

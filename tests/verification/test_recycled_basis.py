@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from palpo.physics.bodies.point_rows import rigid_motions
-from palpo.physics.reduction.recycled_basis import HEALED, RecycledBasis
+from palpo.physics.bodies.soft_points import rigid_motions
+from palpo.physics.reduction.rational_krylov import HEALED, RecycledBasis
 
 
 def test_the_gram_matrix_carried_along_is_the_basis_own_while_columns_come_and_go():

@@ -8,10 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from palpo.physics.exchange.buffer import reader_slot
 from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE
-from palpo.physics.fem.block_product import multiply, turn_blocks
-from palpo.physics.reduction.model_columns import slow_modes
+from palpo.physics.fem.assembly import multiply, turn_blocks
 from palpo.physics.reduction.past import Past
-from palpo.physics.reduction.rational_krylov import krylov_modes
+from palpo.physics.reduction.rational_krylov import krylov_modes, slow_modes
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.soft_reduction import SoftReduction
 from palpo.physics.reduction.tangent_ahead import AHEAD

@@ -5,10 +5,8 @@ import pytest
 
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
-from palpo.physics.gas.flood import OUTSIDE, RING
-from palpo.physics.gas.flow import slot_conductance
-from palpo.physics.gas.labels import thresholds
-from palpo.physics.gas.law import OutsideAir, leak
+from palpo.physics.gas.flood import OUTSIDE, RING, thresholds
+from palpo.physics.gas.law import OutsideAir, leak, slot_conductance
 from palpo.physics.gas.pressure import advance, begin, finish, make_gas, make_workspace
 from palpo.physics.gas.rim_flow import contact_pressures, rim_conductances, sheets_of
 from palpo.physics.gas.roughness import RoughSurface, contact_gap, seal_of

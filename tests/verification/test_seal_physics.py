@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
-from palpo.physics.gas.flow import (
+from palpo.physics.gas.law import (
     SLIP,
     VISCOSITY,
+    leak,
     mean_free_path,
     rarefaction,
     ring_conductance,
     sheet_conductance,
     slot_conductance,
 )
-from palpo.physics.gas.law import leak
 from palpo.physics.gas.roughness import GAMMA, PERCOLATION, RoughSurface, contact_gap, seal_of
 from palpo.physics.numerics.errors import InputError
 

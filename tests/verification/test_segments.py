@@ -10,7 +10,6 @@ from palpo.physics.numerics.kernels import kernel
 from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.joining import coupling_nodes, cut, join, nodal_map, unresolved_damping
 from palpo.physics.reduction.linear_model import linear_model, vibration_modes
-from palpo.physics.reduction.partition import by_graph, by_nodes, surface_and_inside
 from palpo.physics.reduction.segments import (
     add_point_force,
     advance,
@@ -25,7 +24,7 @@ from palpo.physics.reduction.segments import (
     point_value,
     surface_values,
 )
-from palpo.physics.reduction.static_modes import static_modes
+from palpo.physics.reduction.static_modes import by_graph, by_nodes, static_modes, surface_and_inside
 from palpo.studies.reference.modal import modal
 from palpo.studies.reference.passive_midpoint import LinearBody
 

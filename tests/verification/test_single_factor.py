@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.bodies.held_motion import turned_part
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.elimination import analyse
 from palpo.physics.fem.material import Material
-from palpo.physics.fem.node_turns import turned_part
 from palpo.physics.fem.single import SingleFactor
 from palpo.physics.mesh import generate
 

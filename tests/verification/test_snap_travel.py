@@ -17,7 +17,7 @@ from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.grown import grown
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.reduction.linear_model import linear_model
-from palpo.physics.reduction.static_shapes import static_shapes
+from palpo.physics.reduction.static_modes import static_shapes
 from palpo.physics.systems.snap.travel import bearing, push_and_pull
 
 STEEL = Material(2e11, 0.3, 7800.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from palpo.physics.contact.residual import natural_map_norm
+from palpo.physics.contact.laws import natural_map_norm
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.pressure import advance, begin, finish, make_gas, make_workspace
 

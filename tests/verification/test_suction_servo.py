@@ -16,7 +16,7 @@ from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.exchange.suction_frame import VALUES
 from palpo.physics.fem.material import Material
-from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup

@@ -13,8 +13,8 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.port import SOLVE_DIVERGED
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.material import Material
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.gaps import choose_points, make_gaps, measure
-from palpo.physics.gas.labels import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.pressure import SOLVED
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, CupMesh, cup

@@ -5,17 +5,19 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from palpo.physics.gas.cavity import area_of_wall, make_cavities, place_cavity
-from palpo.physics.gas.labels import thresholds
-from palpo.physics.gas.pairing import ESCAPED, NONE, SEALED
-from palpo.physics.gas.patch import place_points
-from palpo.physics.gas.volume import (
+from palpo.physics.gas.cavity import (
+    area_of_wall,
     kept_volume,
+    make_cavities,
+    place_cavity,
     residual_gradient,
     residual_volume,
     signed_volume,
     volume_gradient,
 )
+from palpo.physics.gas.flood import thresholds
+from palpo.physics.gas.pairing import ESCAPED, NONE, SEALED
+from palpo.physics.gas.patch import place_points
 from palpo.physics.mesh.cups import CUPS, GRIDS, cup
 from tests.verification.cavity_detector import CavityDetector
 from tests.verification.suction_shapes import (

@@ -9,9 +9,8 @@ from palpo.config.load import load_scene
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.fem.material import Material
 from palpo.physics.gas.cavity import RIBBON, WALL_B
-from palpo.physics.gas.flow import VISCOSITY
-from palpo.physics.gas.labels import thresholds
-from palpo.physics.gas.law import OutsideAir
+from palpo.physics.gas.flood import thresholds
+from palpo.physics.gas.law import VISCOSITY, OutsideAir
 from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.gas.wall_regions import WallPart, permeance_of, walls_of_regions
 from palpo.physics.mesh.cups import CUPS, GRIDS, POISSON_RATIO, cup

@@ -7,9 +7,9 @@ import pytest
 
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import Stop
+from palpo.physics.engine.equilibrium import NEWCOMERS, admit
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import tick, tick_data
-from palpo.physics.engine.working_set import NEWCOMERS, admit
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.port import OK
 from palpo.physics.mesh.generate import hex_block

@@ -16,14 +16,14 @@ from palpo.config.schema.tool import HoldSpec, Tool
 from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body
-from palpo.physics.bodies.chain_state import ChainModel, ChainState
+from palpo.physics.bodies.chain_models import ChainModel, ChainState
 from palpo.physics.bodies.low_body import LowBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.compliance.hold import Hold, make_hold
 from palpo.physics.engine.grip import CONSTRAINT_SUM, HOLD_REACTION
 from palpo.physics.exchange.constraint_frame import Capacity
-from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.reduction.soft_reduction import MOST
 from palpo.physics.systems.multirate.member import Member

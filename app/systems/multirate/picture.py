@@ -16,7 +16,7 @@ from palpo.app.visual.picture import Picture, Shapes
 from palpo.app.visual.solids import plate, rotate, round_surface
 from palpo.config.schema.body import Beam, Plane, Rigid, Soft, Static
 from palpo.config.schema.scene import Body, SceneSpec
-from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.bodies.chain_models import ChainState
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.contract.stages import POINT
 from palpo.physics.exchange.buffer import acquire

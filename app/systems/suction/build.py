@@ -35,7 +35,7 @@ from palpo.physics.contact.problem import Stop
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.suction_frame import VALUES
 from palpo.physics.fem.material import Material
-from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.roughness import RoughSurface, SealTable, seal_of
 from palpo.physics.gas.wall_regions import WallPart, Walls, permeance_of, walls_of_regions

@@ -6,7 +6,7 @@ from palpo.physics.bodies.chain_body import RigidBody
 from palpo.physics.bodies.held_body import HeldBody
 from palpo.physics.contact.problem import Stop
 from palpo.physics.fem.material import Material
-from palpo.physics.gas.labels import thresholds
+from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.roughness import RoughSurface, seal_of
 from palpo.physics.mesh import partners

@@ -12,8 +12,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import judge, relative_residual, runaway
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual, runaway
 from palpo.physics.contact.solvers import factors, interior_point
 from palpo.physics.contact.solvers.operator import operator
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force

@@ -18,8 +18,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import judge
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.relaxation import project_cones
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel

@@ -13,9 +13,8 @@ from time import perf_counter
 
 import numpy as np
 
-from palpo.physics.contact.laws import PSEUDOPOTENTIAL, correct
+from palpo.physics.contact.laws import PSEUDOPOTENTIAL, correct, judge
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
-from palpo.physics.contact.residual import judge
 from palpo.physics.contact.solvers.gauss_seidel import solve
 from palpo.physics.contact.solvers.relaxation import stiffnesses
 

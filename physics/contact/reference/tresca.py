@@ -15,9 +15,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import scale_to_disc
+from palpo.physics.contact.laws import judge, relative_residual, scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual
 from palpo.physics.contact.solvers.anderson import make_acceleration, prepare
 from palpo.physics.contact.solvers.block import add_row
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force

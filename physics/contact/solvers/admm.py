@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import project_cone
+from palpo.physics.contact.laws import judge, project_cone, relative_natural_map, runaway
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers import factors
 from palpo.physics.contact.solvers.operator import operator, own_entries, times
 from palpo.physics.contact.solvers.products import dot, mean_compliances

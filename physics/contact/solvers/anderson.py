@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import scale_to_disc
+from palpo.physics.contact.laws import judge, relative_natural_map, runaway, scale_to_disc
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.operator import add_change, entries, operator, own_entries, set_offset
 from palpo.physics.contact.solvers.products import least_squares
 from palpo.physics.contact.solvers.relaxation import starting_force

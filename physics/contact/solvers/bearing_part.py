@@ -9,8 +9,8 @@ the residual of all contacts to say; those that it has left out and that are par
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import asked_force, relative_natural_map
 from palpo.physics.contact.problem import ContactProblem
-from palpo.physics.contact.residual import asked_force, relative_natural_map
 from palpo.physics.numerics.kernels import kernel
 
 Array = NDArray[np.float64]

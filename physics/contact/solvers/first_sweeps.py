@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from palpo.physics.contact.residual import contact_statuses
+from palpo.physics.contact.laws import contact_statuses
 from palpo.physics.contact.solvers import anderson
 from palpo.physics.contact.solvers.bearing_part import WORTH, choose, put_back, take_out, tighter
 from palpo.physics.numerics.kernels import kernel

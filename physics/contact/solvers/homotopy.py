@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 from scipy.linalg import lu_solve
 from scipy.linalg.lapack import dgetrf
 
+from palpo.physics.contact.laws import relative_residual
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Stop
-from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers.path_following import follow
 from palpo.physics.contact.solvers.products import unit_cones
 from palpo.physics.contact.solvers.relaxation import project_cones, starting_force

@@ -33,9 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import OPEN, SLIP, STICK, project_cone
+from palpo.physics.contact.laws import OPEN, SLIP, STICK, judge, project_cone, relative_natural_map, runaway
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.relaxation import starting_force
 from palpo.physics.numerics.arrays import copy

@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import judge, relative_residual, runaway
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_residual, runaway
 from palpo.physics.contact.solvers import semi_smooth_newton
 
 Array = NDArray[np.float64]

@@ -25,8 +25,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import judge, relative_residual, runaway
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, SparseProblem, Stop
-from palpo.physics.contact.residual import judge, relative_residual, runaway
 from palpo.physics.contact.solvers import admm, anderson, interior_point
 from palpo.physics.contact.solvers.bearing_part import BearingPart
 from palpo.physics.contact.solvers.first_sweeps import PARTS, TRY_NEWTON

@@ -6,8 +6,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import contact_statuses
 from palpo.physics.contact.problem import ContactProblem, Stop
-from palpo.physics.contact.residual import contact_statuses
 from palpo.physics.contact.solvers import admm, anderson, interior_point, semi_smooth_newton
 from palpo.physics.contact.solvers.bearing_part import BearingPart, unchecked
 from palpo.physics.contact.solvers.first_sweeps import begin_again, sweep_first, sweep_on_first

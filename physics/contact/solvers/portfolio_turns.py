@@ -7,8 +7,8 @@ from time import perf_counter
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.physics.contact.laws import relative_residual
 from palpo.physics.contact.problem import Stop
-from palpo.physics.contact.residual import relative_residual
 from palpo.physics.contact.solvers import (
     admm,
     anderson,

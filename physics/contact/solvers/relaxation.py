@@ -11,15 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import BIPOTENTIAL, project_cone, solve_contact
-from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import (
+from palpo.physics.contact.laws import (
+    BIPOTENTIAL,
     diagonal_only,
     judge,
+    project_cone,
     relative_natural_map,
     relative_residual,
     runaway,
+    solve_contact,
 )
+from palpo.physics.contact.problem import AnyProblem, ContactResult, Reason, Stop
 from palpo.physics.contact.solvers.block import open_block
 from palpo.physics.contact.solvers.formulations import slip_first, stick_first
 from palpo.physics.contact.solvers.newton import newton_contact

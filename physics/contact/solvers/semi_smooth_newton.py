@@ -25,9 +25,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.contact.laws import OPEN, SLIP, STICK, scale_to_disc
+from palpo.physics.contact.laws import OPEN, SLIP, STICK, judge, relative_natural_map, runaway, scale_to_disc
 from palpo.physics.contact.problem import ContactProblem, ContactResult, Reason, Stop
-from palpo.physics.contact.residual import judge, relative_natural_map, runaway
 from palpo.physics.contact.solvers.block import set_offset
 from palpo.physics.contact.solvers.products import dot
 from palpo.physics.contact.solvers.relaxation import starting_force

@@ -3,6 +3,10 @@
 The levels stand one after another in the same arrays, the mesh first, their nodes counted through, so that
 compiled code has one type however many there are. A coarse mass is P^T M P too, and never changes.
 Source: Briggs, Henson & McCormick, A Multigrid Tutorial (SIAM 2000), chapters 5 and 10.
+
+Coarser levels of a mesh: lattices laid over its nodes, and linear interpolation from them.
+
+A cube of a lattice is cut into Kuhn's six simplices: a node has four parents then, not eight.
 """
 
 import threading
@@ -12,11 +16,62 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from palpo.physics.fem.block_product import Neighbours
-from palpo.physics.fem.multigrid.lattice import COARSEST, FIRST, Coarse, coarsened, mean_edge
+from palpo.physics.fem.assembly import Neighbours
 from palpo.physics.numerics.kernels import fast_inlined, fast_kernel
 
+COARSEST = 40
+"""Nodes below which a level is solved by a dense inverse."""
+
+FIRST = 2.4
+"""Cells of the first lattice over the mean length of the mesh's edges: a twelfth of the nodes stays."""
+
+LEAST = 0.1
+"""Sum of squared weights below which a lattice's node hangs on too few others to be kept: it would make the
+level's matrix nearly singular."""
+
 Floats = NDArray[np.float64]
+
+
+class Coarse(NamedTuple):
+    """A level under another, of n nodes, by linear interpolation; a row of weights sums to one."""
+
+    parent: NDArray[np.int64]  # (n, 4)
+    weight: Floats  # (n, 4)
+    places: Floats  # (coarse nodes, 3) [m]
+
+
+def mean_edge(x: Floats, rows: Neighbours) -> float:
+    """Mean distance [m] of nodes x (n, 3) that share an element."""
+    first = np.repeat(np.arange(len(x)), np.diff(rows.start))
+    other = first != rows.node
+    return float(np.linalg.norm(x[first[other]] - x[rows.node[other]], axis=1).mean())
+
+
+def coarsened(x: Floats, cell: float) -> Coarse:
+    """The lattice of cubes of edge `cell` [m] over places x (n, 3), without nodes that hardly carry any."""
+    low = x.min(axis=0) - 0.25 * cell
+    corner = np.floor((x - low) / cell).astype(np.int64)
+    share, shape = (x - low) / cell - corner, corner.max(axis=0) + 2
+    # from the cell's first corner along its axes, the longest way first: one of the six simplices of a cube
+    longest = np.argsort(-share, axis=1, kind="stable")
+    sorted_share = np.take_along_axis(share, longest, axis=1)
+    weight = -np.diff(np.pad(sorted_share, ((0, 0), (1, 1)), constant_values=((0, 0), (1.0, 0.0))), axis=1)
+    parent, at = np.empty((len(x), 4), np.int64), corner.copy()
+    for k in range(4):
+        parent[:, k] = np.ravel_multi_index(tuple(at.T), tuple(shape))
+        if k < 3:
+            at[np.arange(len(x)), longest[:, k]] += 1
+    squares = np.bincount(parent.ravel(), (weight**2).ravel(), minlength=int(shape.prod()))
+    carried: Floats = squares.astype(np.float64)[parent]
+    # where all corners of a cell carry little, the one that carries most stays
+    carries = carried >= np.minimum(carried.max(axis=1), LEAST)[:, None]
+    weight[~carries] = 0.0
+    weight /= weight.sum(axis=1)[:, None]
+    used = np.unique(parent[weight > 0.0])
+    number = np.zeros(int(shape.prod()), np.int64)
+    number[used] = np.arange(len(used))
+    places = np.stack(np.unravel_index(used, tuple(shape)), axis=1) * cell + low
+    return Coarse(np.where(weight > 0.0, number[parent], 0), weight, places)
 
 
 class LevelRows(NamedTuple):
@@ -177,3 +232,41 @@ def _gather(start, half, weight, whole, out):
     for i in range(start.size - 1):
         for e in range(start[i], start[i + 1]):
             _deal_out(half[e], weight[i], whole[e], out)
+
+
+class NodeWindow(NamedTuple):
+    """Nodes of a mesh (n,), ascending, and the rows that a matrix of the mesh has on them alone."""
+
+    nodes: NDArray[np.int64]
+    entries: NDArray[np.int64]
+    """Of the mesh's rows, (m,)."""
+    neighbours: Neighbours
+    rows: LevelRows
+    """The same as a hierarchy of one level."""
+
+    @property
+    def freedoms(self) -> NDArray[np.int64]:
+        """Those of the nodes in the mesh, (3 n,)."""
+        return (3 * self.nodes[:, None] + np.arange(3)).ravel()
+
+
+def window_around(rows: Neighbours, nodes: NDArray[np.intp], rings: int) -> NodeWindow:
+    """The window of all nodes that so many edges lead to from `nodes`."""
+    n = rows.start.size - 1
+    owner = np.repeat(np.arange(n), np.diff(rows.start))
+    inside = np.zeros(n, bool)
+    inside[nodes] = True
+    for _ in range(rings):
+        inside[rows.node[inside[owner]]] = True
+    kept = np.flatnonzero(inside)
+    entries = np.flatnonzero(inside[owner] & inside[rows.node])
+    number = np.cumsum(inside) - 1
+    start = np.searchsorted(owner[entries], np.arange(n + 1))[np.append(kept, n)].astype(np.int32)
+    node = number[rows.node[entries]].astype(np.int32)
+    neighbours = Neighbours(start, node, rows.block[entries], rows.mirrored[entries], rows.diagonal[kept])
+    own = np.flatnonzero(rows.node[entries] == owner[entries]).astype(np.int32)
+    level = np.array([0, len(kept), len(kept)], np.int32)
+    no_weight = np.zeros((len(kept), 4), np.float32)
+    return NodeWindow(
+        kept, entries, neighbours, LevelRows(level, start, node, own, no_weight.astype(np.int32), no_weight)
+    )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.fem.multigrid.hierarchy import Hierarchy, LevelRows
+from palpo.physics.fem.multigrid.hierarchy import Hierarchy, LevelRows, NodeWindow
 from palpo.physics.fem.multigrid.kernels import (
     Preconditioner,
     combined,
@@ -19,7 +19,6 @@ from palpo.physics.fem.multigrid.kernels import (
     invert_diagonal,
     product,
 )
-from palpo.physics.fem.multigrid.window import NodeWindow
 
 LANES = 32
 """Columns solved together; a single one goes alone."""

@@ -1,7 +1,7 @@
 """How a frame comes into force in the servos of HapCo's two loops.
 
 Both are tuples with a `servo` (palpo.physics.systems.hapco.tick) and a `frame` that begins with shapes
-(palpo.physics.exchange.contact_frame, palpo.physics.exchange.tangent_frame).
+(palpo.physics.systems.hapco.two_rates, palpo.physics.exchange.tangent_frame).
 """
 
 from palpo.physics.numerics.arrays import copy_rows

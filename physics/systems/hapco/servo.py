@@ -102,7 +102,7 @@ class BodyPair:
     ratio: int = 20
     """Servo ticks in a low period."""
     clock: int = 0
-    """Address of a C function (physics.exchange.lent_clock) for the time limit of the servo's solver; 0 in
+    """Address of a C function (physics.engine.solve) for the time limit of the servo's solver; 0 in
     lock-step."""
 
     def __post_init__(self) -> None:

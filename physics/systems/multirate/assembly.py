@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.bodies.chain_models import ChainState
 from palpo.physics.compliance.chain import CHAIN, Chain, make_chain
 from palpo.physics.compliance.hold import Hold, held_point
 from palpo.physics.compliance.modal import MODAL
@@ -23,8 +23,7 @@ from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
 from palpo.physics.engine.grip import Grip, make_grip
 from palpo.physics.engine.joints import SLIDE, Joint
-from palpo.physics.engine.pair_points import PairSearch, QueriedBodies, look_batch, make_pair_search
-from palpo.physics.engine.pairs import pair_detector
+from palpo.physics.engine.pairs import PairSearch, QueriedBodies, look_batch, make_pair_search, pair_detector
 from palpo.physics.engine.servo import make_ticks
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
@@ -319,7 +318,11 @@ def _cavity_detector(
     port: Port,
 ) -> Bound:  # fmt: skip
     """What takes cavities from a loop's frames; the first hand has the button of their valve."""
-    from palpo.physics.systems.multirate.cavity_frames import cavity_detector, make_frame_cavities, make_valve
+    from palpo.physics.systems.multirate.member_cavities import (
+        cavity_detector,
+        make_frame_cavities,
+        make_valve,
+    )
 
     assert scene.air is not None
     body = int(of_body[scene.air.members[0].number])

@@ -9,11 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.bodies.chain_models import ChainState
 from palpo.physics.compliance.chain import Chain
 from palpo.physics.compliance.hold import Hold
 from palpo.physics.contract.stages import Batch, Hand
-from palpo.physics.engine.pair_points import PairSearch
+from palpo.physics.engine.pairs import PairSearch
 from palpo.physics.engine.table import Engine
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.exchange.force_log import ForceLog

@@ -17,10 +17,10 @@ from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
+from palpo.physics.exchange.buffer import ring_release
 from palpo.physics.exchange.constraint_frame import REDUCED
 from palpo.physics.exchange.frames import PATIENCE_PERIODS
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.ring import ring_release
 from palpo.physics.numerics.math3 import quat_to_matrix
 from palpo.physics.reduction.body_model import BodyModel
 from palpo.physics.reduction.handing_on import hand_on, sweep_fields
@@ -35,10 +35,16 @@ from palpo.physics.reduction.past import Past, Tail
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.reductions import make_reduction
 from palpo.physics.reduction.replay import make_led, replay_ticks
-from palpo.physics.systems.multirate.candidates import by_turns, expected_arrival, points_by, shared_out
+from palpo.physics.systems.multirate.candidates import (
+    by_turns,
+    expected_arrival,
+    fastest,
+    points_by,
+    shared_out,
+    tool_points,
+)
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.low_rate import LowRate
-from palpo.physics.systems.multirate.point_motion import fastest, tool_points
 from palpo.physics.systems.multirate.scene import Loop, Scene
 
 LIFE = 2.5

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.collision.topology import TOOL
 from palpo.physics.engine.servo import TickState, tick
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import publish, reader_slot
+from palpo.physics.exchange.buffer import publish, reader_slot, ring_release
 from palpo.physics.exchange.constraint_frame import (
     EXACT,
     EXTRAPOLATED,
@@ -21,7 +21,6 @@ from palpo.physics.exchange.constraint_frame import (
     HELD,
 )
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.ring import ring_release
 from palpo.physics.numerics.math3 import rotate_by
 from palpo.physics.systems.multirate.assembly import TOOL as STIFF
 from palpo.physics.systems.multirate.assembly import ServoSide

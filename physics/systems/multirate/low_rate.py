@@ -14,22 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.physics.bodies.chain_state import ChainState
+from palpo.physics.bodies.chain_models import ChainState
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import LOW
 from palpo.physics.engine.slow_loop import SlowLoop
 from palpo.physics.exchange.budget import Budget
-from palpo.physics.exchange.buffer import acquire, writer_slot
+from palpo.physics.exchange.buffer import acquire, ring_available, ring_overflow, ring_release, writer_slot
 from palpo.physics.exchange.constraint_frame import (
     FRESH,
     ConstraintFrame,
 )
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.ring import ring_available, ring_overflow, ring_release
-from palpo.physics.reduction.body_model import BodyModel
-from palpo.physics.reduction.drawn_model import DrawnModels
-from palpo.physics.systems.multirate.candidates import distinct, points_by
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.reduction.body_model import BodyModel, DrawnModels
+from palpo.physics.systems.multirate.candidates import distinct, fastest, points_by, tool_points
 from palpo.physics.systems.multirate.frame_pairs import (
     OWN,
     joined_points,
@@ -38,11 +37,29 @@ from palpo.physics.systems.multirate.frame_pairs import (
     write_pairs,
 )
 from palpo.physics.systems.multirate.high_state import HighRate, Link
-from palpo.physics.systems.multirate.logged_forces import gather_forces
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.member_cavities import points_of
-from palpo.physics.systems.multirate.point_motion import fastest, tool_points
 from palpo.physics.systems.multirate.scene import Loop, Scene
+
+
+@kernel
+def gather_forces(count, point, force, tick, n, n_points):
+    """The points under load in n ticks from `tick` on, (k,), ascending, and the forces on them (n, k, 3)."""
+    mask, place = point.shape[0] - 1, np.full(n_points, -1)
+    for t in range(n):
+        e = (tick + t) & mask
+        for k in range(count[e]):
+            place[point[e, k]] = 0
+    points = np.flatnonzero(place == 0).astype(np.int32)
+    place[points] = np.arange(points.size)
+    out = np.zeros((n, points.size, 3))
+    for t in range(n):
+        e = (tick + t) & mask
+        for k in range(count[e]):
+            for i in range(3):
+                out[t, place[point[e, k]], i] += force[e, k, i]
+    return points, out
+
 
 MOST_LOOKS = 1000
 """Times that a loop looks for a state of the servo with models of the others' bodies that are kept."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain_models import rigid_model
-from palpo.physics.bodies.chain_state import ChainModel, ChainState
+from palpo.physics.bodies.chain_models import ChainModel, ChainState, rigid_model
 from palpo.physics.bodies.quasistatic import QuasistaticBody
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.physics.bodies.chain_state import ChainModel, ChainState
+from palpo.physics.bodies.chain_models import ChainModel, ChainState
 from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, Topology
 from palpo.physics.compliance.hold import Hold

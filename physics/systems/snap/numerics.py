@@ -22,8 +22,7 @@ from palpo.physics.reduction.balanced import balanced
 from palpo.physics.reduction.cyclic import equal_motions, low_motions
 from palpo.physics.reduction.joining import RIGID_MOTIONS, coupling_nodes, cut
 from palpo.physics.reduction.linear_model import Basis, LinearModel, vibration_modes
-from palpo.physics.reduction.partition import by_graph, surface_and_inside
-from palpo.physics.reduction.static_modes import static_modes
+from palpo.physics.reduction.static_modes import by_graph, static_modes, surface_and_inside
 from palpo.physics.systems.snap.connectors.connector import Connector, Prong, with_true_corners
 
 STIFF = 1e3

@@ -1,6 +1,6 @@
 """Force over travel of a connector: pushed in, pulled back out, slowly; what a designer of one looks at.
 
-The socket is reduced to what it does at rest, exactly (`physics.reduction.static_shapes`); the plug is led on
+The socket is reduced to what it does at rest, exactly (`physics.reduction.static_modes`); the plug is led on
 a rail, by a hold so stiff that it is where it is led. Forces are those of the contacts on the plug, along the
 push. What inertia and damping add at `SPEED` is below a percent of a peak.
 """
@@ -14,7 +14,7 @@ from scipy.ndimage import median_filter
 
 from palpo.physics.collision.distance_field import DistanceField
 from palpo.physics.fem.stress import NodalLoad
-from palpo.physics.reduction.static_shapes import static_shapes
+from palpo.physics.reduction.static_modes import static_shapes
 from palpo.physics.systems.snap.connectors.connector import RESPONSE, Admittance, Connector, Prong
 from palpo.physics.systems.snap.insertion import Insertion
 from palpo.physics.systems.snap.model import SnapModel

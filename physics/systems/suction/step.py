@@ -33,7 +33,7 @@ from palpo.physics.engine.pressing import TURNS, press
 from palpo.physics.engine.solve import make_solver, open_step
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import SOLVE_DIVERGED
-from palpo.physics.gas.labels import Thresholds
+from palpo.physics.gas.flood import Thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.network import Lines, PumpedCups
 from palpo.physics.gas.pressure import make_gas
