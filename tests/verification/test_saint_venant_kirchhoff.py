@@ -10,8 +10,7 @@ from palpo.physics.mesh.generate import block, hex_block
 from palpo.physics.numerics.errors import InputError
 from palpo.studies.reference.displacement import DisplacementSolver
 from palpo.studies.reference.increments import IncrementalBody, newton_raphson
-from palpo.studies.reference.large_strain import LargeStrainBody
-from palpo.studies.reference.saint_venant_kirchhoff import stress
+from palpo.studies.reference.large_strain import LargeStrainBody, stress
 
 RUBBER = Material(youngs_modulus=1e5, poisson_ratio=0.3, density=1000.0)
 SIZE = np.array([0.1, 0.03, 0.03])

@@ -1,5 +1,9 @@
 """HapCo ready to run: everything is computed by the servo, so that the slow loop only carries settings and
 pictures; or, in a scene of two loops, it finds the contacts (palpo.physics.systems.hapco.two_rates).
+
+What there is to see of a HapCo scene: both deformed surfaces, and the contacts between them.
+
+The servo computes the boundary only, so that there is no strain of the elements to colour the bodies by.
 """
 
 from collections.abc import Mapping
@@ -12,10 +16,11 @@ from numpy.typing import NDArray
 from palpo.app.runtime.rigs import LIMITS_MET, Rig, Start, limits_met, no_contact
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
-from palpo.app.systems.hapco.picture import HapcoVisual
 from palpo.app.systems.hapco.renewal import RatioRenewal
+from palpo.app.visual.picture import ServoPicture, Shapes
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.drivers import servo_run
+from palpo.physics.bodies.quasistatic import QuasistaticBody
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import TickState, servo_tick, tick_data
@@ -23,12 +28,36 @@ from palpo.physics.engine.slow_loop import SettingsLoop
 from palpo.physics.engine.solve import CHUNK
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import TIME_SPENT
+from palpo.physics.exchange.snapshot import SceneState
 from palpo.physics.systems.hapco.loop import ContactLoop, make_multirate
 from palpo.physics.systems.hapco.servo import BodyPair, make_servo
 from palpo.physics.systems.hapco.tangent import TangentServo
 from palpo.physics.systems.hapco.tangent_loop import TangentLoop, make_tangent
-from palpo.physics.systems.hapco.tick import whole_matrix
+from palpo.physics.systems.hapco.tick import QuasistaticServo, whole_matrix
 from palpo.physics.systems.hapco.two_rates import MultirateServo
+
+
+class HapcoVisual(ServoPicture):
+    """Geometry of the two bodies, and the servo's pictures."""
+
+    def __init__(
+        self, spec: HapcoScene, bodies: tuple[QuasistaticBody, QuasistaticBody], servo: QuasistaticServo
+    ) -> None:
+        shapes = Shapes()
+        for body, told in zip(bodies, (spec.mobile, spec.fixed), strict=True):
+            nodes = body.surface_nodes
+            shapes.add(
+                body.name, body.positions(nodes), body.slot[body.surface.triangles], colour=told.colour,
+                fixed=np.intersect1d(body.slot[body.clamped], np.arange(nodes.size)).astype(np.int32),
+            )  # fmt: skip
+        super().__init__(shapes, servo.picture, servo.picture_control, spec.rates.dt)
+        self._surface = servo.surface
+
+    def told(self, k: int, tick: int, counters: NDArray[np.int64]) -> SceneState:
+        """The picture of slot k."""
+        if self.picture.tick[k] >= 0:
+            self.vertices[:] = self._surface[k]
+        return self.contacts_and_hand(k, tick, counters)
 
 
 class HapcoRig(Rig):
