@@ -102,6 +102,7 @@ def measured(rig: Rig, slow: SlowThread, columns: Columns) -> dict[str, Any]:
         "hands": [servo_summary(led) for led in rig.servo.led],
         "penetration_m": {"max": float(columns["depth"].max(initial=0.0))},
         "mass_kg": rig.masses(),
+        "mesh": rig.mesh_errors,
         "system": rig.findings(columns),
     }
 

@@ -4,8 +4,8 @@
 page then says why. Keys of `result`: title, scene, device, interface, duration_s, exit_reason, exit_status,
 warnings; `servo` {rate_hz, steps, missed, stale, late_us, step_us}, `slow` {rate_hz, wish_hz, pace,
 rate_changes, steps, overruns, contacts_max, step_ms, by_step_ms {L1: ...}}, `force_N` {final,
-mean_last_half_second, max_norm}, `penetration_m` {max}, `mass_kg` {body: ...}, `clock_baseline_us`; each
-distribution is {p50, p99, p999, max}.
+mean_last_half_second, max_norm}, `penetration_m` {max}, `mass_kg` {body: ...}, `mesh` [sentence],
+`clock_baseline_us`; each distribution is {p50, p99, p999, max}.
 
 Keys of `series`: time_s (n,) with force_commanded_N, force_sent_N, position_m and held_m (n, 3) at the
 servo's rate; low_time_s (k,) with contacts (k,) or (k, 4) by state; late_edges_us (b + 1,) with late_counts
@@ -136,6 +136,7 @@ def _page(
 
 def _facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     facts = [(key, str(result[key])) for key in ("scene", "device", "interface") if result.get(key)]
+    facts += [("mesh", said) for said in result.get("mesh", ())]
     if result.get("duration_s") is not None:
         facts.append(("duration", f"{number(result['duration_s'])} s"))
     return facts

@@ -149,6 +149,11 @@ class Rig(ABC):
         return {}
 
     @property
+    def mesh_errors(self) -> list[str]:
+        """By how much meshes err under the tools, a sentence a body, as far as an estimate can tell."""
+        return []
+
+    @property
     def doing(self) -> str:
         """What is being made in the background for a change, in words; empty where nothing is."""
         return ""

@@ -167,6 +167,8 @@ class Session:
             live = any(choice.live for choice in self.choices)
             self.ticks = ENDLESS if self.options.window or live else path.ticks
         pacer, *others = self._pacers(self.rig) if self.options.lock_step else self._warm_up()
+        for sentence in self.rig.mesh_errors:
+            self.progress.say(sentence)
         self.baseline: dict[str, Any] = {}
         if self.options.baseline and not self.options.lock_step:
             seconds = min(BASELINE, 0.5 * self.ticks / rate)

@@ -13,6 +13,7 @@ from palpo.physics.bodies.soft_points import SoftPoints
 from palpo.physics.fem.assembly import block_pattern, neighbours, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.cholesky import CholeskyFactor
 from palpo.physics.fem.element_rotations import extract_rotation
+from palpo.physics.fem.element import Elements
 from palpo.physics.fem.elements import SolidMesh, element_of, make_elements
 from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.facet_yield import facet_yield
@@ -125,6 +126,11 @@ class SoftBody(SoftPoints):
     @property
     def _weight(self) -> NDArray[np.float64]:
         return self.node_mass[:, None] * self.gravity
+
+    @property
+    def elements(self) -> Elements:
+        """Its elements, as they turn and deform."""
+        return self._elements
 
     @property
     def K(self) -> sp.csc_matrix:

@@ -11,6 +11,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
 from palpo.app.runtime.rigs import Rig, Start, no_contact
 from palpo.app.systems.multirate.build import build_scene, change_scene
+from palpo.app.systems.multirate.mesh_errors import mesh_errors
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
@@ -28,7 +29,7 @@ class MultirateRig(Rig):
     """One scene for one run, a `Rig`. The same object is driven in lock-step or by threads."""
 
     def __init__(self, spec: SceneSpec, start: Start) -> None:
-        self.spec, self.kind = spec, start.kind
+        self.spec, self.kind, self._progress = spec, start.kind, start.progress
         self.scene = scene = build_scene(spec)
         self.dt = scene.numbers.dt
         self.held: NDArray[np.float64] = np.zeros(3)
@@ -52,6 +53,12 @@ class MultirateRig(Rig):
     def visual(self) -> Visual:
         """What there is to see."""
         return Visual(self.spec, self.scene, self.high, self.lock.lows)
+
+    @cached_property
+    def mesh_errors(self) -> list[str]:
+        """See Rig."""
+        with self._progress.stage("estimating by how much the meshes err"):
+            return [str(found) for found in mesh_errors(self.scene)]
 
     @property
     def latency(self) -> str:
@@ -105,7 +112,8 @@ class MultirateRig(Rig):
         lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
-        return found + [_falls(name) for name in self.scene.falling] + self._mass_ratio()
+        found += [_falls(name) for name in self.scene.falling]
+        return found + self._mass_ratio()
 
     def _mass_ratio(self) -> list[str]:
         """Contact points that do not move with the forces suffer from soft bodies that are light."""

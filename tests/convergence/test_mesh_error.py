@@ -1,0 +1,67 @@
+"""The estimate of a mesh's error against what finer meshes say (palpo.physics.bodies.mesh_error)."""
+
+import numpy as np
+import pytest
+
+from palpo.app.systems.multirate.build import build_scene
+from palpo.app.systems.multirate.mesh_errors import mesh_errors
+from palpo.config.load import load_scene
+from palpo.physics.bodies.mesh_error import _hertz, _pressed, press_error
+from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import block as block_of
+from palpo.physics.mesh.tet import TetMesh
+
+SIZE, CENTRE, RADIUS = (0.06, 0.03, 0.06), np.array([0.0025, 0.03, 0.001]), 0.007
+
+
+def block(cells, elements="tet4", turn=None):
+    """A block clamped below, its top at 30 mm, cut into so many cells, then turned about the origin."""
+    mesh = block_of(SIZE, cells)
+    nodes = mesh.nodes + np.array([0.0, 0.015, 0.0])
+    fixed = np.flatnonzero(nodes[:, 1] < 1e-9)
+    mesh = TetMesh(nodes if turn is None else nodes @ turn.T, mesh.tets)
+    return SoftBody("block", mesh, Material(15e3, 0.45, 1000.0), fixed, elements=elements)
+
+
+def yielding(body):
+    """How far it yields to 1 N [m]."""
+    load, _ = _hertz(body.mesh.nodes, body.mesh.surface().triangles, CENTRE, RADIUS)
+    return float((load * _pressed(body, load)).sum())
+
+
+@pytest.mark.parametrize("elements", ["tet4", "tet4-patch"])
+def test_the_estimate_comes_near_the_error_as_cells_get_small(elements):
+    """Energies of linear elements err by c h^2, so two fine meshes tell the limit; recovered stresses converge
+    faster than elements' own, so that the estimate over the error tends to 1."""
+    meshes = [block(tuple(n * k for k in (2, 1, 2)), elements) for n in (6, 10, 15)]
+    yields = [yielding(body) for body in meshes]
+    limit = yields[2] + (yields[2] - yields[1]) / (1.5**2 - 1.0)
+    for body, own, off in zip(meshes[:2], yields[:2], (0.35, 0.2), strict=True):
+        estimate = press_error(body, body.mesh.surface().triangles, CENTRE, RADIUS, by_area=False)
+        assert estimate == pytest.approx(limit / own - 1.0, rel=off)
+
+
+def test_the_estimate_does_not_depend_on_where_a_body_is_turned():
+    c, s = np.cos(0.7), np.sin(0.7)
+    turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+    errors = [
+        press_error(body, body.mesh.surface().triangles, centre, RADIUS, by_area=True)
+        for body, centre in ((block((8, 4, 8)), CENTRE), (block((8, 4, 8), turn=turn), turn @ CENTRE))
+    ]
+    assert errors[1] == pytest.approx(errors[0], rel=1e-3)  # conjugate gradients end at 1e-4
+
+
+def test_a_coarser_mesh_is_told_to_err_more():
+    def said(*overrides):
+        (found,) = mesh_errors(build_scene(load_scene("probe", overrides)))
+        return found
+
+    fine, own, coarse = (said(f"bodies.block.geometry.divisions=[{n}, {n // 4}, {n}]") for n in (20, 12, 6))
+    assert fine.error < own.error < coarse.error
+    assert "bodies.block" in str(own)
+    assert "under a tip of 10 mm" in str(own)
+
+
+def test_nothing_is_told_of_a_tool_with_edges():
+    assert list(mesh_errors(build_scene(load_scene("mixed-press")))) == []
