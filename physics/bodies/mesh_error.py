@@ -1,12 +1,12 @@
-"""How far a mesh of linear tetrahedra is from what a press on it would feel on no mesh, by its recovered stress.
+"""How far a mesh of linear tetrahedra is from what a press on it would feel on no mesh: by recovered stress.
 
-Elements of one strain each have stresses that jump between them. The means of these at the nodes, interpolated,
-are nearer to the exact stress s than an element's s_h is, so that
+Elements of one strain each have stresses that jump between them. Their means at the nodes, interpolated, are
+nearer to the exact stress s than an element's s_h is, so that
 
     eta^2 = integral of (s* - s_h) : C^-1 (s* - s_h)
 
-estimates the energy that the mesh lacks (Zienkiewicz & Zhu, A simple error estimator and adaptive procedure for
-practical engineering analysis, IJNME 24, 1987). Under a given load f a body without a mesh would yield by
+estimates the energy that the mesh lacks (Zienkiewicz & Zhu, A simple error estimator and adaptive procedure
+for practical engineering analysis, IJNME 24, 1987). Under a given load f a body without a mesh would yield by
 f u = f u_h + eta^2, since energies of the error and of the solution add up. What facets are known to yield by
 between their nodes (palpo.physics.fem.facet_yield) is taken off it, where contacts meet by areas.
 """

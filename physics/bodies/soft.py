@@ -12,8 +12,8 @@ from palpo.physics.bodies.body import Factor
 from palpo.physics.bodies.soft_points import SoftPoints
 from palpo.physics.fem.assembly import block_pattern, neighbours, scalar_blocks, sum_pairs, to_csc
 from palpo.physics.fem.cholesky import CholeskyFactor
-from palpo.physics.fem.element_rotations import extract_rotation
 from palpo.physics.fem.element import Elements
+from palpo.physics.fem.element_rotations import extract_rotation
 from palpo.physics.fem.elements import SolidMesh, element_of, make_elements
 from palpo.physics.fem.elimination import Symbolic, analyse
 from palpo.physics.fem.facet_yield import facet_yield

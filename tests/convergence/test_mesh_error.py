@@ -32,8 +32,8 @@ def yielding(body):
 
 @pytest.mark.parametrize("elements", ["tet4", "tet4-patch"])
 def test_the_estimate_comes_near_the_error_as_cells_get_small(elements):
-    """Energies of linear elements err by c h^2, so two fine meshes tell the limit; recovered stresses converge
-    faster than elements' own, so that the estimate over the error tends to 1."""
+    """Energies of linear elements err by c h^2, so two fine meshes tell the limit; recovered stresses are of
+    a higher order than elements' own, so that the estimate over the error tends to 1."""
     meshes = [block(tuple(n * k for k in (2, 1, 2)), elements) for n in (6, 10, 15)]
     yields = [yielding(body) for body in meshes]
     limit = yields[2] + (yields[2] - yields[1]) / (1.5**2 - 1.0)

@@ -1,4 +1,4 @@
-"""By how much the meshes of a scene err under its tools, as far as that can be told before anything touches."""
+"""By how much the meshes of a scene err under its tools, as far as that can be told beforehand."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
