@@ -96,6 +96,15 @@ def print_device(word: str, json_path: Path | None = None) -> int:
     return 0 if checks[-1].ok else 1
 
 
+def print_exercise(word: str, folder: Path | None = None) -> int:
+    """Examine a device with its operator at the terminal; 0. Raises HapticsError where that cannot be."""
+    from palpo.app.cli.exercise import ask_operator, exercise
+
+    profile, page = exercise(word, ask_operator, folder)
+    print(f"profile {profile}\npage {page}")
+    return 0
+
+
 def print_devices() -> int:
     """The devices that `--device` takes, which of them can be used now and why the others cannot; 0."""
     from palpo.app.devices import table as known

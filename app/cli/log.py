@@ -20,10 +20,15 @@ LARGEST, KEPT = 1_000_000, 3
 """Bytes of a file after which another one begins, and how many full ones are kept."""
 
 
-def log_file() -> Path:
-    """Where the log is: below XDG_STATE_HOME or ~/.local/state; on Windows below LOCALAPPDATA."""
+def state_folder() -> Path:
+    """The user's: below XDG_STATE_HOME or ~/.local/state; on Windows below LOCALAPPDATA."""
     home = os.environ.get("LOCALAPPDATA") if sys.platform == "win32" else os.environ.get("XDG_STATE_HOME")
-    return Path(home or Path.home() / ".local" / "state") / "palpo" / "palpo.log"
+    return Path(home or Path.home() / ".local" / "state") / "palpo"
+
+
+def log_file() -> Path:
+    """Where the log is."""
+    return state_folder() / "palpo.log"
 
 
 def begin_log(arguments: Sequence[str]) -> str:

@@ -14,6 +14,7 @@ from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import BAD_INPUT, FAILED, account, check_file, chosen_of, is_refusal
 from palpo.app.cli.running import add_camera, add_running, launch
 from palpo.app.runtime.memory import require_start
+from palpo.config.words import Refusal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -84,6 +85,14 @@ def _parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="check this machine, and say how to fix what is missing")
     doctor.add_argument("--device", metavar="DEVICE", help="check this device step by step")
+    doctor.add_argument(
+        "--exercise",
+        action="store_true",
+        help="some minutes with that device: measure it, and write its profile",
+    )
+    doctor.add_argument(
+        "--report", type=Path, metavar="DIR", help="where its page goes, below out if left out"
+    )
     doctor.add_argument("--json", type=Path, metavar="FILE", help="write the results to this file")
     doctor.set_defaults(command=_doctor)
 
@@ -146,10 +155,14 @@ def _devices(options: argparse.Namespace) -> int:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from palpo.app.cli.doctor import print_device, print_doctor
+    from palpo.app.cli.doctor import print_device, print_doctor, print_exercise
 
     if options.json is not None:
         check_file(options.json, "--json")
+    if options.exercise:
+        if options.device is None:
+            raise Refusal("--exercise: say which device, as --device touch")
+        return print_exercise(options.device, options.report)
     if options.device is not None:
         return print_device(options.device, options.json)
     return print_doctor(options.json)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.devices.profile import profiled
 from palpo.app.devices.protection import device_spec, workspace_of
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.backends.mock import make_mock
@@ -140,6 +141,8 @@ class Device:
     """Whether `--device auto` asks whether it is there."""
 
     source: ClassVar[int] = TABLE
+    asked: str = ""
+    """What `--device` called it."""
     state: str = ""
     """What whoever holds it should do or know now, in a sentence; empty while all is well."""
     heard: Callable[[str], object] | None = None
@@ -160,6 +163,11 @@ class Device:
         """For people."""
         return self.word
 
+    @property
+    def serial(self) -> str:
+        """Its serial number once it is open; empty where it tells none."""
+        return ""
+
     def tell(self, words: str) -> None:
         """Change the state."""
         if words != self.state:
@@ -170,6 +178,11 @@ class Device:
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         """Make it ready, until the stack closes; returns its figures. Raises HapticsError if it cannot be."""
         return device_spec(spec)
+
+    def ready(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
+        """`open`, and its figures by its profile, if it has been examined; ConfigError for a bad one."""
+        found = self.open(spec, stack)
+        return profiled(self.asked, self.serial, found) if self.hardware else found
 
     def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
         """Where the hand is led, a row a tick, scene axes. held (3,) [m]: the tool's held point."""

@@ -86,7 +86,7 @@ def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[
 
 def open_further(spec: BaseScene, devices: Sequence[Device], stack: ExitStack) -> list[DeviceSpec]:
     """Open the devices after the first until the stack closes; their figures."""
-    return [device.open(hand, stack) for device, hand in zip(devices[1:], spec.hands[1:], strict=True)]
+    return [device.ready(hand, stack) for device, hand in zip(devices[1:], spec.hands[1:], strict=True)]
 
 
 def further_hands(

@@ -49,4 +49,6 @@ def choose(asked: DeviceOptions) -> Device:
     if asked.device == AUTO:
         kind = next(device for device in DEVICES if device.there(asked))
     assert kind is not None
-    return kind(asked, argument)
+    device = kind(asked, argument)
+    device.asked = asked.device if asked.device != AUTO else device.word
+    return device

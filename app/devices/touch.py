@@ -79,6 +79,10 @@ sys.exit(not found.ok)
     def title(self) -> str:
         return f'Touch "{self.name}"' if self.name else "Touch"
 
+    @property
+    def serial(self) -> str:
+        return self._opened.identity.serial
+
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         from palpo.haptics.backends.openhaptics import OpenHapticsDevice
 

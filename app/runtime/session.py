@@ -153,7 +153,7 @@ class Session:
         with self.progress.stage("opening the device") if hardware else nullcontext():
             for choice in self.choices:
                 choice.heard = self.progress.say
-            self.device = self.choice.open(self.spec, self._open)
+            self.device = self.choice.ready(self.spec, self._open)
             self._figures = open_further(self.spec, self.choices, self._open)
         self._soften()
         compile_ahead(self.spec.system, self.progress)  # type: ignore[attr-defined]

@@ -41,6 +41,7 @@ enum {
 #define NEVER (1L << 60)
 #define DEVICES 2
 #define LOG 200000
+#define DELAY 32
 #define READING 23 /* a script's row: transform 16, velocity 3, angular velocity 3, buttons */
 
 typedef struct { HDerror code; int internal; long from, until; } Fault;
@@ -53,6 +54,8 @@ typedef struct {
     long frames, unplug_at, logged;
     double force[3], applied[3], reading[READING];
     double x[3], v[3], hand_stiffness, hand_damping, amplitude, frequency; /* the simulated stylus, SI */
+    double hand[3], count, friction, mass, line[DELAY + 1][3]; /* where its hand is, one count of its encoder */
+    int delay;                                                 /* of a force on its way [frames], in line */
     const double *script;
     long script_rows;
     Fault faults[8];
@@ -125,22 +128,30 @@ static Device *current_device(void) {
     return d;
 }
 
-/* One millisecond of the stylus, 45 g in a hand that swings along x; the force is held over the tick. */
+/* One millisecond of the stylus in a hand that swings along x; the force is held over the tick. Dry friction
+   takes from the speed what it can, and all of it where the stylus sticks. */
 static void move(Device *d) {
-    const double h = 0.25e-3, mass = 0.045;
+    const double h = 0.25e-3;
+    memmove(d->line[1], d->line[0], DELAY * sizeof d->line[0]);
+    memcpy(d->line[0], d->applied, sizeof d->line[0]);
     for (int s = 0; s < 4; s++) {
-        double t = d->frames * 1e-3 + s * h;
+        double t = d->frames * 1e-3 + s * h, speed = 0.0;
         for (int i = 0; i < 3; i++) {
-            double target = i == 0 ? d->amplitude * sin(2 * M_PI * d->frequency * t) : 0.0;
-            double pull = d->applied[i] + d->hand_stiffness * (target - d->x[i]) - d->hand_damping * d->v[i];
-            d->v[i] += h * pull / mass;
+            double target = d->hand[i] + (i == 0 ? d->amplitude * sin(2 * M_PI * d->frequency * t) : 0.0);
+            double pull = d->line[d->delay][i] + d->hand_stiffness * (target - d->x[i]) - d->hand_damping * d->v[i];
+            d->v[i] += h * pull / d->mass;
+            speed += d->v[i] * d->v[i];
+        }
+        double lost = h * d->friction / d->mass, left = lost >= sqrt(speed) ? 0.0 : 1.0 - lost / sqrt(speed);
+        for (int i = 0; i < 3; i++) {
+            if (d->friction > 0.0) d->v[i] *= left;
             d->x[i] += h * d->v[i];
         }
     }
     memset(d->reading, 0, sizeof d->reading);
     for (int i = 0; i < 4; i++) d->reading[5 * i] = 1.0;
     for (int i = 0; i < 3; i++) {
-        d->reading[12 + i] = 1e3 * d->x[i];
+        d->reading[12 + i] = 1e3 * (d->count > 0.0 ? d->count * floor(d->x[i] / d->count + 0.5) : d->x[i]);
         d->reading[16 + i] = 1e3 * d->v[i];
     }
 }
@@ -548,6 +559,7 @@ void standin_reset(void) {
         devices[k].closed_from = devices[k].open_from = devices[k].open_until = NEVER;
         devices[k].hand_stiffness = 400.0;
         devices[k].hand_damping = 4.0;
+        devices[k].mass = 0.045;
     }
     current = INVALID_HANDLE;
     n_errors = 0;
@@ -612,6 +624,15 @@ void standin_hand(int k, double amplitude, double frequency) {
 }
 /* Something else takes so long at the beginning of each tick [us]. */
 void standin_held(int us) { held_us = us; }
+/* One count of the encoder [m], frames from a force to its effect, dry friction [N], moving mass [kg]. */
+void standin_mechanics(int k, double count, int delay, double friction, double mass) {
+    devices[k].count = count, devices[k].delay = delay, devices[k].friction = friction, devices[k].mass = mass;
+}
+/* A hand at x y z [m] that holds with this stiffness [N/m] and damping [N s/m], or, with none, lets go. */
+void standin_held_at(int k, double x, double y, double z, double stiffness, double damping) {
+    devices[k].hand[0] = x, devices[k].hand[1] = y, devices[k].hand[2] = z;
+    devices[k].hand_stiffness = stiffness, devices[k].hand_damping = damping;
+}
 void standin_stall(long tick) { stall_at = tick; }
 /* From this tick on no callback returns, and whoever waits for one waits for ever. */
 void standin_hang(long tick) { hang_at = tick; }

@@ -40,6 +40,8 @@ _SIGNATURES = {
     "refuse": (_INT, ctypes.c_uint),
     "bus": (_INT, _INT),
     "held": (_INT,),
+    "mechanics": (_INT, _DOUBLE, _INT, _DOUBLE, _DOUBLE),
+    "held_at": (_INT, _DOUBLE, _DOUBLE, _DOUBLE, _DOUBLE, _DOUBLE),
     "block": (_INT, _LONG, _INT),
     "log": (_INT, _POINTER, _LONG),
     "counts": (_POINTER,),
