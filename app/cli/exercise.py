@@ -39,7 +39,8 @@ from palpo.haptics.identified import (
     noise_of,
     rests,
 )
-from palpo.haptics.limits import Fades, Motors, make_limits
+from palpo.haptics.limits import Fades, make_limits
+from palpo.haptics.motors import Motors
 from palpo.haptics.reasons import STOP_REQUESTED
 from palpo.haptics.servo import make_servo
 

@@ -182,7 +182,12 @@ class Device:
     def ready(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         """`open`, and its figures by its profile, if it has been examined; ConfigError for a bad one."""
         found = self.open(spec, stack)
-        return profiled(self.asked, self.serial, found) if self.hardware else found
+        if not self.hardware:
+            return found
+        own = profiled(self.asked, self.serial, found)
+        if own is not found and self.heard is not None:
+            self.heard(f"{self.title}: by its profile, couplings up to {own.max_stiffness:.4g} N/m")
+        return own
 
     def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
         """Where the hand is led, a row a tick, scene axes. held (3,) [m]: the tool's held point."""

@@ -67,6 +67,10 @@ class ForceDimension(Device):
     def title(self) -> str:
         return f"Force Dimension {self.name}" if self.name else "Force Dimension"
 
+    @property
+    def serial(self) -> str:
+        return str(self._opened.serial)
+
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         from palpo.haptics.backends.dhd import DhdDevice
 

@@ -53,7 +53,10 @@ def profiled(named: str, serial: str, found: DeviceSpec) -> DeviceSpec:
 
     Never stiffer or stronger than it states itself. Raises ConfigError for a profile that cannot be used.
     """
-    profile = read_profile(profile_file(named))
+    try:
+        profile = read_profile(profile_file(named))
+    except RuntimeError:
+        return found  # a user without a home has none
     if profile is None or profile.model != found.name or (serial and profile.serial not in ("", serial)):
         return found
     return replace(

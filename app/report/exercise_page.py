@@ -116,10 +116,16 @@ def _draw(figure: Figure, found: Findings) -> None:
     for axes, who in ((free, "let go"), (held, "held")):
         ways = found.scans[who]
         shown = [k for k in ways if k <= found.stable[who]][-1:] + [k for k in ways if k > found.stable[who]]
-        for k, colour in zip(shown, (INK, palette.AXES[0]), strict=False):
-            seconds = found.dt * np.arange(len(ways[k]))
+        for k, red in zip(shown, (False, True), strict=False):
+            rang = found.dt * np.arange(len(ways[k]))
             rest = "comes to rest" if k <= found.stable[who] else "does not"
-            axes.plot(seconds, 1e3 * ways[k], color=colour, lw=0.9, label=f"{k:.0f} N/m {rest}")
+            axes.plot(
+                rang,
+                1e3 * ways[k],
+                color=palette.AXES[0] if red else INK,
+                lw=0.9,
+                label=f"{k:.0f} N/m {rest}",
+            )
         axes.legend(loc="upper right", framealpha=0.9, edgecolor="none", fontsize=8)
         _label(axes, f"on a spring, {who}", "time [s]", "way [mm]")
 

@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../stylus.h"
+
 #define DEVICES 2
 #define LOG 100000
 #define READING 16 /* position 3, rotation by rows 9, velocity 3, buttons */
@@ -26,7 +28,8 @@ typedef struct {
     double set_at; /* when the last force was set [s] */
     long reads, writes, asked, reset_until, off_from, off_until, unplug_at, deaf_from, deaf_until, block_at;
     int block_ms;
-    double x[3], v[3], reading[READING], sent[6], amplitude, frequency, most;
+    Stylus stylus; /* in libdhd's axes; its hand swings along y, the servo's x */
+    double reading[READING], sent[6], most;
     const double *script;
     long rows;
 } Device;
@@ -70,18 +73,9 @@ static int off(Device *d) {
     return d->writes >= d->off_from && d->writes < d->off_until;
 }
 
-/* One millisecond, 150 g in a hand that swings along y, the servo's x. */
 static void move(Device *d) {
-    const double h = 0.25e-3, mass = 0.15;
-    for (int s = 0; s < 4; s++) {
-        double t = d->writes * 1e-3 + s * h;
-        for (int i = 0; i < 3; i++) {
-            double target = i == 1 ? d->amplitude * sin(2 * M_PI * d->frequency * t) : 0.0;
-            double force = d->force && !off(d) ? d->sent[i] : 0.0;
-            d->v[i] += h * (force + 400.0 * (target - d->x[i]) - 4.0 * d->v[i]) / mass;
-            d->x[i] += h * d->v[i];
-        }
-    }
+    static const double none[3];
+    stylus_move(&d->stylus, d->force && !off(d) ? d->sent : none, d->writes * 1e-3);
 }
 
 int dhdGetDeviceCount(void) {
@@ -181,8 +175,8 @@ int dhdGetPositionAndOrientationFrame(double *x, double *y, double *z, double *f
         memcpy(d->reading, d->script + READING * row, sizeof d->reading);
     } else {
         memset(d->reading, 0, sizeof d->reading);
-        memcpy(d->reading, d->x, sizeof d->x);
-        memcpy(d->reading + 12, d->v, sizeof d->v);
+        for (int i = 0; i < 3; i++) d->reading[i] = stylus_read(&d->stylus, i);
+        memcpy(d->reading + 12, d->stylus.v, sizeof d->stylus.v);
         d->reading[3] = d->reading[7] = d->reading[11] = 1.0;
     }
     *x = d->reading[0], *y = d->reading[1], *z = d->reading[2];
@@ -231,6 +225,7 @@ void standin_reset(void) {
         devices[k].off_from = devices[k].off_until = devices[k].unplug_at = NEVER;
         devices[k].deaf_from = devices[k].deaf_until = devices[k].block_at = NEVER;
         devices[k].most = 1e9;
+        devices[k].stylus = (Stylus){.mass = 0.15, .stiffness = 400.0, .damping = 4.0, .swings = 1};
     }
     illegal = expert = 0;
 }
@@ -250,10 +245,7 @@ void standin_unplug(int k, long read) { devices[k].unplug_at = read; }
 void standin_deaf(int k, long from, long until) { devices[k].deaf_from = from, devices[k].deaf_until = until; }
 void standin_block(int k, long read, int ms) { devices[k].block_at = read, devices[k].block_ms = ms; }
 void standin_saturate(int k, double force) { devices[k].most = force; }
-void standin_hand(int k, double amplitude, double frequency) {
-    devices[k].amplitude = amplitude;
-    devices[k].frequency = frequency;
-}
+STYLUS_CONTROLS
 void standin_script(int k, const double *readings, long rows) {
     devices[k].script = readings;
     devices[k].rows = rows;

@@ -25,6 +25,8 @@ _SIGNATURES = {
     "saturate": (_INT, _DOUBLE),
     "unwatched": (_INT, _INT),
     "hand": (_INT, _DOUBLE, _DOUBLE),
+    "mechanics": (_INT, _DOUBLE, _INT, _DOUBLE, _DOUBLE),
+    "held_at": (_INT, _DOUBLE, _DOUBLE, _DOUBLE, _DOUBLE, _DOUBLE),
     "script": (_INT, _POINTER, _LONG),
     "log": (_INT, _POINTER, _LONG),
 }

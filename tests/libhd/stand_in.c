@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../stylus.h"
+
 typedef unsigned int HHD, HDenum, HDerror, HDCallbackCode;
 typedef HDCallbackCode (*HDSchedulerCallback)(void *);
 typedef struct { HDerror errorCode; int internalErrorCode; HHD hHD; } HDErrorInfo;
@@ -41,7 +43,6 @@ enum {
 #define NEVER (1L << 60)
 #define DEVICES 2
 #define LOG 200000
-#define DELAY 32
 #define READING 23 /* a script's row: transform 16, velocity 3, angular velocity 3, buttons */
 
 typedef struct { HDerror code; int internal; long from, until; } Fault;
@@ -53,9 +54,7 @@ typedef struct {
     HDenum calibration, styles;
     long frames, unplug_at, logged;
     double force[3], applied[3], reading[READING];
-    double x[3], v[3], hand_stiffness, hand_damping, amplitude, frequency; /* the simulated stylus, SI */
-    double hand[3], count, friction, mass, line[DELAY + 1][3]; /* where its hand is, one count of its encoder */
-    int delay;                                                 /* of a force on its way [frames], in line */
+    Stylus stylus;
     const double *script;
     long script_rows;
     Fault faults[8];
@@ -128,31 +127,14 @@ static Device *current_device(void) {
     return d;
 }
 
-/* One millisecond of the stylus in a hand that swings along x; the force is held over the tick. Dry friction
-   takes from the speed what it can, and all of it where the stylus sticks. */
+/* One millisecond of the stylus; the force is held over the tick. */
 static void move(Device *d) {
-    const double h = 0.25e-3;
-    memmove(d->line[1], d->line[0], DELAY * sizeof d->line[0]);
-    memcpy(d->line[0], d->applied, sizeof d->line[0]);
-    for (int s = 0; s < 4; s++) {
-        double t = d->frames * 1e-3 + s * h, speed = 0.0;
-        for (int i = 0; i < 3; i++) {
-            double target = d->hand[i] + (i == 0 ? d->amplitude * sin(2 * M_PI * d->frequency * t) : 0.0);
-            double pull = d->line[d->delay][i] + d->hand_stiffness * (target - d->x[i]) - d->hand_damping * d->v[i];
-            d->v[i] += h * pull / d->mass;
-            speed += d->v[i] * d->v[i];
-        }
-        double lost = h * d->friction / d->mass, left = lost >= sqrt(speed) ? 0.0 : 1.0 - lost / sqrt(speed);
-        for (int i = 0; i < 3; i++) {
-            if (d->friction > 0.0) d->v[i] *= left;
-            d->x[i] += h * d->v[i];
-        }
-    }
+    stylus_move(&d->stylus, d->applied, d->frames * 1e-3);
     memset(d->reading, 0, sizeof d->reading);
     for (int i = 0; i < 4; i++) d->reading[5 * i] = 1.0;
     for (int i = 0; i < 3; i++) {
-        d->reading[12 + i] = 1e3 * (d->count > 0.0 ? d->count * floor(d->x[i] / d->count + 0.5) : d->x[i]);
-        d->reading[16 + i] = 1e3 * d->v[i];
+        d->reading[12 + i] = 1e3 * stylus_read(&d->stylus, i);
+        d->reading[16 + i] = 1e3 * d->stylus.v[i];
     }
 }
 
@@ -557,9 +539,7 @@ void standin_reset(void) {
         devices[k].frame_tick = -1;
         devices[k].velocity_limit = 1e9;
         devices[k].closed_from = devices[k].open_from = devices[k].open_until = NEVER;
-        devices[k].hand_stiffness = 400.0;
-        devices[k].hand_damping = 4.0;
-        devices[k].mass = 0.045;
+        devices[k].stylus = (Stylus){.mass = 0.045, .stiffness = 400.0, .damping = 4.0};
     }
     current = INVALID_HANDLE;
     n_errors = 0;
@@ -617,22 +597,9 @@ void standin_script(int k, const double *readings, long rows) {
     devices[k].script = readings;
     devices[k].script_rows = rows;
 }
-/* A hand that swings along x: amplitude [m], frequency [Hz]. */
-void standin_hand(int k, double amplitude, double frequency) {
-    devices[k].amplitude = amplitude;
-    devices[k].frequency = frequency;
-}
 /* Something else takes so long at the beginning of each tick [us]. */
 void standin_held(int us) { held_us = us; }
-/* One count of the encoder [m], frames from a force to its effect, dry friction [N], moving mass [kg]. */
-void standin_mechanics(int k, double count, int delay, double friction, double mass) {
-    devices[k].count = count, devices[k].delay = delay, devices[k].friction = friction, devices[k].mass = mass;
-}
-/* A hand at x y z [m] that holds with this stiffness [N/m] and damping [N s/m], or, with none, lets go. */
-void standin_held_at(int k, double x, double y, double z, double stiffness, double damping) {
-    devices[k].hand[0] = x, devices[k].hand[1] = y, devices[k].hand[2] = z;
-    devices[k].hand_stiffness = stiffness, devices[k].hand_damping = damping;
-}
+STYLUS_CONTROLS
 void standin_stall(long tick) { stall_at = tick; }
 /* From this tick on no callback returns, and whoever waits for one waits for ever. */
 void standin_hang(long tick) { hang_at = tick; }

@@ -19,8 +19,10 @@ from palpo.config.schema.tool import HoldSpec
 from palpo.config.words import ConfigError
 from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.errors import HapticsError
+from tests.libdhd.stand_in import fresh_stand_in as fresh_dhd
 from tests.libhd.stand_in import DEFAULT
 from tests.libhd.stand_in import fresh_stand_in as fresh_hd
+from tests.realtime.test_dhd import AXES
 
 COUNT, DELAY, FRICTION, MASS = 0.04e-3, 2, 0.3, 0.05
 """Of the stand-in [m], [ticks], [N], [kg]: none is a Touch's."""
@@ -32,8 +34,10 @@ REACH = np.array([[-0.06, -0.03, -0.02], [0.07, 0.05, 0.03]])
 class Operator:
     """Does to the stand-in's stylus what is asked for."""
 
-    def __init__(self, stand_in):
+    def __init__(self, stand_in, axes=None):
+        """axes: the servo's from the library's; None are the same."""
         self.stand_in, self.at, self.asked = stand_in, REST.copy(), []
+        self.axes = np.eye(3) if axes is None else axes
         self.go(REST)
 
     def go(self, to, seconds=0.0, grip=GRIP):
@@ -41,7 +45,7 @@ class Operator:
         while True:
             share = min(1.0, (time.monotonic() - begun) / seconds) if seconds else 1.0
             self.at = start + share * (np.asarray(to, float) - start)
-            self.stand_in.held_at(DEFAULT, *self.at, *grip)
+            self.stand_in.held_at(DEFAULT, *(self.at @ self.axes), *grip)
             if share == 1.0:
                 return
             time.sleep(2e-3)
@@ -66,28 +70,24 @@ class Operator:
 
 
 @pytest.fixture(scope="module")
-def stand_in():
-    stand_in = fresh_hd()
-    yield stand_in
-    stand_in.disconnect()
-
-
-@pytest.fixture(scope="module")
 def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module")
-def examined(stand_in, home):
+@pytest.fixture(scope="module", params=["touch", "forcedimension:1234"])
+def examined(request, home):
     """The findings, profile and page of a stand-in's examination."""
+    touch = request.param == "touch"
+    stand_in = fresh_hd() if touch else fresh_dhd()
     stand_in.mechanics(DEFAULT, COUNT, DELAY, FRICTION, MASS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(home))
-        operator, kept = Operator(stand_in), []
+        operator, kept = Operator(stand_in, None if touch else AXES), []
         patch.setattr(exercising, "write_exercise", lambda *told: kept.append(told) or write_exercise(*told))
-        path, page = exercising.exercise("touch", operator, home / "page")
-    assert stand_in.counts["illegal"] == 0 and stand_in.counts["scheduled"] == 0
-    return kept[0][1], path, page
+        path, page = exercising.exercise(request.param, operator, home / "page")
+    assert (stand_in.counts["illegal"] if touch else stand_in.illegal()) == 0
+    yield kept[0][1], path, page, request.param
+    stand_in.disconnect()
 
 
 def test_the_encoders_count_axes_and_reach_are_found(examined):
@@ -111,15 +111,15 @@ def test_friction_mass_and_delay_are_found(examined):
 
 
 def test_its_profile_is_what_a_run_uses_and_never_stiffer_than_half_of_what_was_stable(
-    examined, stand_in, home, monkeypatch
+    examined, home, monkeypatch
 ):
-    found, path, page = examined
+    found, path, page, named = examined
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
     profile = read_profile(path)
-    assert path == profile_file("touch") and profile.serial == "T-0001"
-    least = min(found.stable.values())
-    assert profile.max_stiffness == min(least / MARGIN, 1020.0)
-    session = Session(Options("probe", device="touch", duration=0.2, overrides=("tool.hold.stiffness=5000",)))
+    serial = "T-0001" if named == "touch" else "1234"
+    assert path == profile_file(named) and profile.serial == serial
+    assert profile.max_stiffness <= min(found.stable.values()) / MARGIN
+    session = Session(Options("probe", device=named, duration=0.2, overrides=("tool.hold.stiffness=50000",)))
     session.prepare()
     session.run()
     assert (
@@ -127,9 +127,7 @@ def test_its_profile_is_what_a_run_uses_and_never_stiffer_than_half_of_what_was_
     )
     assert session.spec.tool.hold.stiffness == pytest.approx(profile.max_stiffness)
     text = page.read_text("utf-8")
-    assert (
-        "T-0001" in text and "as they should be" in text and (page.parent / PICTURE).stat().st_size > 10_000
-    )
+    assert serial in text and "as they should be" in text and (page.parent / PICTURE).stat().st_size > 10_000
 
 
 def test_a_profile_of_another_device_is_not_used_and_one_that_is_none_is_refused(tmp_path, monkeypatch):
@@ -151,9 +149,9 @@ def test_a_profile_of_another_device_is_not_used_and_one_that_is_none_is_refused
         profiled("touch", "T-0001", TOUCH)
 
 
-def test_without_friction_springs_are_stable_up_to_where_the_sampled_loop_is(stand_in):
+def test_without_friction_springs_are_stable_up_to_where_the_sampled_loop_is():
     """The scan ends at the last spring below the boundary of m v' = -K x - B v, held, `DELAY` ticks late."""
-    stand_in.library.standin_reset()
+    stand_in = fresh_hd()
     stand_in.mechanics(DEFAULT, COUNT, DELAY, 0.0, MASS)
     operator = Operator(stand_in)
     with ExitStack() as stack:
@@ -161,6 +159,7 @@ def test_without_friction_springs_are_stable_up_to_where_the_sampled_loop_is(sta
         tried.found.resolution, tried.found.friction = COUNT, np.zeros(3)
         tried.at_rest()
         tried.springs("let go", "")
+    stand_in.disconnect()
     boundary = exact_boundary(HoldSpec().damping)
     ratio = boundary / tried.found.stable["let go"]
     # one step of the scan, and one more: just below the boundary it rings longer than it is watched
