@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 
 from palpo.haptics.errors import HapticsError
 
@@ -100,8 +101,9 @@ class Push(NamedTuple):
 def answer_to(pushes: Sequence[Push], dt: float) -> Answer:
     """Mass, viscosity and delay of a stylus that answers these pushes.
 
-    Integrated twice, m (x - x0) + b int x = int int (f(t - delay) - breaks), which is linear in m and b: no
-    position is differentiated. The delay is that of the least misfit. HapticsError where nothing moved.
+    Integrated twice, m (x - x0) + b int x = int int (f(t - delay) - breaks), which is linear in m and b, both
+    0 at least: no position is differentiated. The delay is that of the least misfit. HapticsError where
+    nothing moved as a mass does.
     """
     if any((p.side * (p.positions - p.positions[0])).max() <= 0.0 for p in pushes):
         raise HapticsError("the stylus did not move under the push: let it go, where it stays by itself")
@@ -111,13 +113,15 @@ def answer_to(pushes: Sequence[Push], dt: float) -> Answer:
 
     def fit(delay: float) -> tuple[float, Floats, Floats]:
         path = np.concatenate([_pushed(push, delay, dt) for push in pushes])
-        found, *_ = np.linalg.lstsq(lengths, path, rcond=None)
+        found, _ = nnls(lengths, path)
         there = float(path @ path)
         misfit = float(np.sum((lengths @ found - path) ** 2))
         return misfit / there if there > 0.0 else math.inf, found, path
 
     best = float(min(np.arange(0.0, LONGEST, FINE), key=lambda delay: fit(delay)[0]))
     _, (mass, viscosity), path = fit(best)
+    if not mass > 0.0:
+        raise HapticsError("the stylus did not answer the push as a mass does: keep your hands off")
     n = len(ways[0])
     fitted = (path[:n] - viscosity * swept[0]) / mass
     return Answer(float(mass), float(viscosity), best, pushes[0].positions[0] + fitted)

@@ -78,7 +78,7 @@ LEAST_WAY = 0.01
 
 
 @dataclass
-class Findings:
+class DeviceFindings:
     """What an examination has found, SI units, and the curves behind it."""
 
     title: str
@@ -121,7 +121,7 @@ class Examination:
         self.spec, self.device, self.ask = load_scene("probe"), device, ask
         self.figures = device.open(self.spec, stack)
         self.dt = self.spec.rates.dt
-        self.found = Findings(device.title, self.figures.name, device.serial, self.dt)
+        self.found = DeviceFindings(device.title, self.figures.name, device.serial, self.dt)
         most = min(FORCE, self.figures.max_force)
         motors = Motors(
             continuous_force=self.figures.continuous_force, thermal_time=self.figures.thermal_time
@@ -131,7 +131,7 @@ class Examination:
         )
         self._late: list[Floats] = []
 
-    def all(self) -> Findings:
+    def all(self) -> DeviceFindings:
         """Every part in its order."""
         f = self.found
         rest = self.at_rest()

@@ -19,12 +19,12 @@ from palpo.haptics.device_spec import DeviceSpec
 from palpo.render import palette
 
 if TYPE_CHECKING:
-    from palpo.app.cli.exercise import Findings
+    from palpo.app.cli.exercise import DeviceFindings
 
 PAGE, PICTURE = "exercise.html", "exercise.png"
 
 
-def write_exercise(folder: Path, found: Findings, profile: DeviceProfile, maker: DeviceSpec) -> Path:
+def write_exercise(folder: Path, found: DeviceFindings, profile: DeviceProfile, maker: DeviceSpec) -> Path:
     """Write page and picture into the folder, made if need be; returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     with rc_context(LOOK):
@@ -49,7 +49,7 @@ def write_exercise(folder: Path, found: Findings, profile: DeviceProfile, maker:
     return folder / PAGE
 
 
-def _rows(found: Findings, maker: DeviceSpec) -> list[tuple[str, str, str]]:
+def _rows(found: DeviceFindings, maker: DeviceSpec) -> list[tuple[str, str, str]]:
     """What was measured, and what its maker says."""
     answer = found.answer
     assert answer is not None
@@ -89,7 +89,7 @@ def _shown(key: str, value: object) -> str:
     return f"{scale * value:.4g} {unit}" if isinstance(value, float) else str(value)
 
 
-def _draw(figure: Figure, found: Findings) -> None:
+def _draw(figure: Figure, found: DeviceFindings) -> None:
     (reach, ramps), (push, late), (free, held) = figure.subplots(3, 2)
     at = 1e3 * found.reached
     reach.plot(at[:, 0], at[:, 1], color=INK, lw=0.8)
