@@ -92,6 +92,7 @@ def claims_of(trace: RunTrace) -> list[Claim]:
     """The verdict on the airtight rim, at the thesis's step."""
     hung, shape = trace.pressure[trace.partner > LIFTED_OFF], CUPS["small"].shape
     first = int(np.isfinite(trace.volume).argmax())
+    slab = LIFTED_OFF * np.pi * ((shape.inner + shape.rim) ** 2 - shape.inner**2)
     closed = 1e-3 * trace.amount[first] * GAS_CONSTANT * TEMPERATURE / trace.volume[first]
     return [
         at_most(
@@ -100,8 +101,8 @@ def claims_of(trace: RunTrace) -> list[Claim]:
         ),
         at_most(
             "the same over all steps, the closing of the seal included",
-            100.0 * float(np.nanmax(trace.geometric)), 1.0, "%",
-            "a node more or less that seals moves the border by a cell",
+            100.0 * float(np.nanmax(trace.geometric)), 100.0 * slab / trace.volume[first], "%",
+            "a border that crosses the rim shuts in or out what is under it, up to the sealing distance high",
         ),
         at_least(
             "air pressed out before the lift, of n",

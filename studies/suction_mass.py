@@ -25,11 +25,13 @@ from palpo.studies.suction_runs import (
     GRAVITY,
     PUSH,
     RESOLUTIONS,
+    SIDE,
     THESIS,
     RunTrace,
     changes,
     lead,
     lifted,
+    partner_height,
     press_and_lift,
     rigid_cube,
     spread,
@@ -59,8 +61,11 @@ MESH_DEPTHS = (0.3e-3, 1e-3, 3e-3)
 """Depths at which mesh and step are varied."""
 LIGHT = 0.05
 """Mass of the cube [kg] whose weight grows, from a fifth of its own."""
-LEAST, MOST = 0.01, 5.0
+LEAST, MOST = 0.01, 40.0
 """Between which the load is looked for [kg]; what holds the most is a lower bound."""
+CLEAR, OFF = 0.15, 1e-3
+"""How high the cube is lifted and how far above the ground it still counts as held [m]: a cup stretches by
+centimetres, and once the cube stands again the ground bears it."""
 GROWTH = 1.5
 """Per second, as an exponent: 1.5% in a step of 10 ms."""
 
@@ -128,9 +133,10 @@ def _points(quick: bool) -> Iterable[Point]:
 
 def limit_mass(point: Point) -> float:
     """Largest mass [kg] that the cup holds; 0 where it lifts not even the least."""
-    path = press_and_lift(point.depth, down=0.3, press=0.3, rest=0.1, lift=0.4, after=0.1, height=0.015)
+    path = press_and_lift(point.depth, down=0.3, press=0.3, rest=0.1, lift=1.0, after=0.1, height=CLEAR)
     start, end = path[-1][0], path[-1][0] + np.log(MOST / LEAST) / GROWTH
     load = [LEAST, 0.0]  # now, and the last that was held
+    stands = -0.5 * SIDE  # where the cube's centre is at first
 
     def grow(suction: Suction) -> None:
         load[0] = LEAST * np.exp(GROWTH * max(0.0, suction.time - start))
@@ -139,7 +145,7 @@ def limit_mass(point: Point) -> float:
     def falls(suction: Suction) -> bool:
         if suction.time < start:
             return False
-        if not suction.cavity_count:
+        if not suction.cavity_count or partner_height(suction) < stands + OFF:
             return True
         load[1] = load[0]
         return False

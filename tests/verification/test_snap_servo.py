@@ -13,7 +13,7 @@ from palpo.physics.collision.distance_field import exact_field, grid_field
 from palpo.physics.engine.servo import servo_tick, tick, tick_data
 from palpo.physics.exchange.buffer import acquire, writer_slot
 from palpo.physics.exchange.frames import hand_over
-from palpo.physics.exchange.port import OK
+from palpo.physics.exchange.port import OK, UNSET
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.snap.connectors.registry import generate
@@ -154,7 +154,7 @@ def test_a_tick_allocates_nothing(clusters):
     assert counts == [1, 1] and model.state.books[0]["friction"] < -1e-3
 
 
-def send(side, values, gains, identity, live=(math.nan, math.nan)):
+def send(side, values, gains, identity, live=UNSET):
     slot = int(writer_slot(side.frames.control[0]))
     side.settings.value[slot], side.settings.gains[slot] = values[0], gains
     hand_over(side.frames, 0, identity, live=live)
@@ -167,10 +167,10 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     values, gains = default_settings(connector(), model.numerics), gains_of(model.state.plug.model)
     assert handle.state.port.status["frame"][0] == 0 and math.isnan(handle.state.port.live["force_scale"][0])
     values["friction"], values["clusters"] = 0.5, 2
-    send(side, values, gains, 7, (0.06, 3.0))
+    send(side, values, gains, 7, (0.06, 3.0, 1.0))
     further = path[-1] + np.arange(1, 11)[:, None] * (path[-1] - path[-2])
     after = lead(handle, further)
-    assert handle.state.port.status["frame"][0] == 7 and handle.state.port.live[0].item() == (0.06, 3.0)
+    assert handle.state.port.status["frame"][0] == 7 and handle.state.port.live[0].item() == (0.06, 3.0, 1.0)
     assert model.state.engine.contacts.count[0]["found"] <= 2 * len(model.prongs)
     # (tan 45 + mu) / (1 - mu tan 45) doubles from 0.163 to 0.5; a bent prong leans out of the way
     assert after[-1, 1] > 1.6 * before[1] * (further[-1] - path[0])[1] / (path[-1] - path[0])[1]
