@@ -29,6 +29,7 @@ from palpo.config.schema.tool import HoldSpec
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drill import drill_data, drill_tick, make_drill
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.guard import Motors
 from palpo.haptics.identified import (
     Answer,
     Push,
@@ -40,7 +41,6 @@ from palpo.haptics.identified import (
     rests,
 )
 from palpo.haptics.limits import Fades, make_limits
-from palpo.haptics.motors import Motors
 from palpo.haptics.reasons import STOP_REQUESTED
 from palpo.haptics.servo import make_servo
 
