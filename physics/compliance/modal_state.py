@@ -21,7 +21,14 @@ from palpo.physics.exchange.force_log import ForceLog
 from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.reduction.interface_model import InterfaceState, make_interface_state
 from palpo.physics.reduction.replay import HeldSlots, make_led
-from palpo.physics.reduction.slot_motion import slot_compliance, slot_orientation, slot_position
+from palpo.physics.reduction.slot_motion import (
+    add_rigid_part,
+    rigid_rows,
+    slot_compliance,
+    slot_orientation,
+    slot_position,
+    yield_rigidly,
+)
 
 
 @kernel
@@ -38,6 +45,9 @@ def delassus(s, batch, w, h):
             continue
         if s.near[m] == 1:
             _yield(s, s.frame.compliance[f], batch, m, s.span[body, 0], s.span[body, 1])
+        floats = _floats(s.frame, f, body)
+        if floats:
+            yield_rigidly(s.frame, f, body, s.rows[m], h, s.rigid[0])
         for k in range(m + 1):
             if s.body[k] != body:
                 continue
@@ -46,12 +56,19 @@ def delassus(s, batch, w, h):
                 _near_part(s, batch, k, part)
             else:
                 _slot_part(s, f, batch, k, m, h, part)
+            if floats:
+                add_rigid_part(s.rigid[0], s.rows[k], part)
             add_pair(w, batch, m, k, part)
+
+
+@inlined
+def _floats(frame, f, body):
+    return frame.head[f].motion == REDUCED and frame.floating[f, body] == 1
 
 
 @kernel
 def _prepare(s, f, batch):
-    """Fill slot, axes, near, body and span."""
+    """Fill slot, axes, rows, near, body and span."""
     frame = s.frame
     for b in range(s.span.shape[0]):
         s.span[b, 0], s.span[b, 1] = s.yielding.shape[2], 0
@@ -72,7 +89,7 @@ def _prepare(s, f, batch):
             if slot >= 0:
                 body, field = frame.slot_body[f, slot], frame.slot_turns[f, slot] == IS_FIELD
         s.body[k] = body
-        turned = body >= 0 and not field and frame.head[f].motion == REDUCED and frame.floating[f, body] == 1
+        turned = body >= 0 and not field and _floats(frame, f, body)
         for d in range(3):
             row, axis = batch.axes[k, d], s.axes[k, d]
             for i in range(3):
@@ -83,6 +100,26 @@ def _prepare(s, f, batch):
                         + row[1] * s.now.axes[body, 1, i]
                         + row[2] * s.now.axes[body, 2, i]
                     )
+        if body >= 0 and _floats(frame, f, body):
+            _prepare_rows(s, f, batch, k)
+
+
+@kernel
+def _prepare_rows(s, f, batch, k):
+    """rows[k] (3, 6) = how point k moves along its rows with its body's centre and spin."""
+    rows, own = s.rows[k], s.rigid[1]
+    for d in range(3):
+        for j in range(6):
+            rows[d, j] = 0.0
+    for c in range(3):
+        slot, weight = s.slot[k, c], batch.weights[k, c]
+        if slot < 0 or weight == 0.0:
+            continue
+        rigid_rows(s.frame, f, s.now, slot, own)
+        for d in range(3):
+            axis = s.axes[k, d]
+            for j in range(6):
+                rows[d, j] += weight * (axis[0] * own[0, j] + axis[1] * own[1, j] + axis[2] * own[2, j])
 
 
 @kernel
@@ -183,6 +220,8 @@ class Modal(NamedTuple):
     body: NDArray[np.int64]  # (c,) the frame's body of a point, -1 for none
     span: NDArray[np.int64]  # (bodies, 2) columns of that compliance that the near slots of each have in use
     yielding: NDArray[np.float64]  # (2, 3, 3 near) scratch, and how the near slots yield to one point's rows
+    rows: NDArray[np.float64]  # (c, 3, 6) the batch's rows of the centre and the spin of their bodies
+    rigid: NDArray[np.float64]  # (2, 3, 6) scratch
     part: NDArray[np.float64]  # (2, 3, 3) scratch
     vectors: NDArray[np.float64]  # (4, 4) scratch
 
@@ -201,7 +240,7 @@ def make_modal(
         np.zeros(1, np.int64), np.zeros(capacity.slots, np.int32), np.zeros((capacity.slots, 3)),
         np.zeros((points, 3, 3)), np.zeros((points, 3), np.int32), np.zeros(points, np.int64),
         np.zeros(points, np.int64), np.zeros((capacity.bodies, 2), np.int64),
-        np.zeros((2, 3, 3 * capacity.near)),
+        np.zeros((2, 3, 3 * capacity.near)), np.zeros((points, 3, 6)), np.zeros((2, 3, 6)),
         np.zeros((2, 3, 3)), np.zeros((4, 4)),
     )  # fmt: skip
 

@@ -7,14 +7,12 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from palpo.physics.bodies.low_body import LowBody
-from palpo.physics.bodies.soft_points import rigid_motions
 from palpo.physics.exchange.constraint_frame import (
     FIELDS,
     IS_FIELD,
     MODE_FORCE,
     MODE_RATE,
     MODE_Z,
-    TURNS,
     ConstraintFrame,
 )
 from palpo.physics.numerics.kernels import kernel
@@ -136,30 +134,16 @@ def write_modes(page: Page, body: LowBody, grams: Grams) -> tuple[ReducedModes, 
 
 
 def write_compliance(page: Page, modal: NDArray[np.float64]) -> None:
-    """W_soft^dt over the near slots of a body, in its body axes: modes and, if it floats, rigid motion.
+    """W_soft^dt over the near slots of a body by its modes, in its body axes.
 
     modal (3 k, modes): the rows of V at all of its slots.
     """
-    frame, f, low, h = page.frame, page.f, page.low, page.h
+    frame, f = page.frame, page.f
     count = int(np.searchsorted(page.slots, page.near))
     slots = page.slots[:count]
     if not count:
         return
-    factor = h * modal[: 3 * count]
-    if frame.floating[f, low]:
-        fields = rigid_motions(frame.slot_x[f, slots]).reshape(-1, 3, 6)
-        turning = frame.slot_turns[f, slots] == TURNS
-        fields[turning] = 0.0
-        fields[turning, :, 3:] = np.eye(3)
-        for k in range(int(frame.head["n_fields"][f])):
-            here = slots == frame.field_slot[f, k]
-            fields[here] = 0.0
-            fields[here, 0] = frame.field_pull[f, k]
-        root = np.zeros((6, 6))
-        root[:3, :3] = np.eye(3) / np.sqrt(frame.mass[f, low])
-        root[3:, 3:] = np.linalg.cholesky(frame.inertia[f, low, 1])
-        moved = (h / np.sqrt(1.0 + h * frame.damping[f, low, 0])) * (fields.reshape(-1, 6) @ root)
-        factor = np.hstack([factor, moved])
+    factor = page.h * modal[: 3 * count]
     # the transpose of a C-contiguous array is a matrix of BLAS: half of a symmetric product
     half = dsyrk(1.0, factor.T, trans=1) if factor.size else np.zeros((3 * count, 3 * count), order="F")
     _place_compliance(half.T, slots, frame.slot_rest[f], frame.compliance[f])

@@ -23,7 +23,14 @@ from palpo.physics.reduction.interface_model import (
     free_motion,
     pushed_motion,
 )
-from palpo.physics.reduction.slot_motion import add_motion, model_position, slot_compliance
+from palpo.physics.reduction.slot_motion import (
+    add_motion,
+    add_rigid_part,
+    model_position,
+    rigid_rows,
+    slot_compliance,
+    yield_rigidly,
+)
 
 MOST_LED = 64
 """Slots that can be led."""
@@ -42,6 +49,7 @@ class HeldSlots(NamedTuple):
     factor: NDArray[np.float64]  # (3 MOST_LED, 3 MOST_LED) Cholesky's of C, one block a body, body axes
     force: NDArray[np.float64]  # (MOST_LED, 3) how far they would be off [m], then the forces [N]; body axes
     vectors: NDArray[np.float64]  # (5, 3) scratch
+    rows: NDArray[np.float64]  # (3, 3, 6) scratch
 
 
 def make_led() -> HeldSlots:
@@ -49,7 +57,7 @@ def make_led() -> HeldSlots:
     m = MOST_LED
     return HeldSlots(
         np.full(1, -1, np.int64), np.zeros(m, np.int32), np.zeros(m, np.int32), np.zeros((3 * m, 3 * m)),
-        np.zeros((m, 3)), np.zeros((5, 3)),
+        np.zeros((m, 3)), np.zeros((5, 3)), np.zeros((3, 3, 6)),
     )  # fmt: skip
 
 
@@ -118,8 +126,15 @@ def _gather(frame, f, state, led, first, last, h):
     """The lower triangle of C of slots first .. last - 1, all of one body, made regular."""
     part, total = led.vectors[:3], 0.0
     for j in range(first, last):
+        body = frame.slot_body[f, led.slot[j]]
+        if frame.floating[f, body] == 1:
+            rigid_rows(frame, f, state, led.slot[j], led.rows[0])
+            yield_rigidly(frame, f, body, led.rows[0], h, led.rows[1])
         for k in range(first, j + 1):
             slot_compliance(frame, f, state, led.slot[j], led.slot[k], h, part)
+            if frame.floating[f, body] == 1:
+                rigid_rows(frame, f, state, led.slot[k], led.rows[2])
+                add_rigid_part(led.rows[1], led.rows[2], part)
             for c in range(3):
                 for d in range(3):
                     led.factor[3 * j + c, 3 * k + d] = part[c, d]

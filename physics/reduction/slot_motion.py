@@ -187,41 +187,12 @@ def slot_orientation(frame, f, state, slot, turn, scratch, out):
         quat_multiply(scratch, frame.slot_q[f, slot], out)
 
 
-@inlined
-def _has_field(frame, f, a, b):
-    return frame.slot_turns[f, a] == IS_FIELD or frame.slot_turns[f, b] == IS_FIELD
-
-
-@kernel
-def _add_field_compliance(frame, f, a, b, scale, out):
-    """out += scale (G_a . v_b + T_a . w_b): the rigid part of two slots, at least one a field."""
-    body, turned = frame.slot_body[f, a], frame.slot_turns[f, a] != IS_FIELD
-    field, other = (b, a) if turned else (a, b)
-    pull = frame.field_pull[f, pull_of(frame, f, field)]
-    mass, inverse = frame.mass[f, body], frame.inertia[f, body, 1]
-    for i in range(3):
-        i1, i2 = (i + 1) % 3, (i + 2) % 3
-        if frame.slot_turns[f, other] == IS_FIELD:
-            second = frame.field_pull[f, pull_of(frame, f, other)]
-            out[0, 0] += scale * pull[i] * second[i] / mass
-            for j in range(3):
-                out[0, 0] += scale * pull[3 + i] * inverse[i, j] * second[3 + j]
-            continue
-        # velocity of a point under a unit pressure: G / m + (I^-1 T) x X
-        x, spin_1, spin_2 = frame.slot_x[f, other], 0.0, 0.0
-        for j in range(3):
-            spin_1 += inverse[i1, j] * pull[3 + j]
-            spin_2 += inverse[i2, j] * pull[3 + j]
-        value = scale * (pull[i] / mass + spin_1 * x[i2] - spin_2 * x[i1])
-        if turned:
-            out[i, 0] += value
-        else:
-            out[0, i] += value
-
-
 @kernel
 def slot_compliance(frame, f, state, a, b, h, out):
-    """out (3, 3) = displacement of slot a under a unit force on slot b, in body axes [m/N]."""
+    """out (3, 3) = displacement of slot a on the modes under a unit force on slot b, in body axes [m/N].
+
+    A floating body's rigid motion comes to it: `yield_rigidly`, `add_rigid_part`.
+    """
     near = frame.head[f].n_near
     if a < near and b < near:
         for i in range(3):
@@ -245,30 +216,52 @@ def slot_compliance(frame, f, state, a, b, h, out):
             out[i, j] = h * h * s
         if a == b:
             out[i, i] += frame.slot_rest[f, a, i]
-    if frame.floating[f, body] == 1 and _has_field(frame, f, a, b):
-        _add_field_compliance(frame, f, a, b, h * h / (1.0 + h * frame.damping[f, body, 0]), out)
-    elif frame.floating[f, body] == 1:
-        add_rigid_compliance(
-            frame.mass[f, body],
-            frame.inertia[f, body, 1],
-            frame.slot_x[f, a],
-            frame.slot_x[f, b],
-            h * h / (1.0 + h * frame.damping[f, body, 0]),
-            out,
-        )
 
 
 @kernel
-def add_rigid_compliance(mass, inertia_inverse, ra, rb, scale, out):
-    """out += scale (1/m - [ra]x I^-1 [rb]x), the rigid part of a floating body's compliance."""
+def rigid_rows(frame, f, state, slot, rows):
+    """rows (3, 6) = how a slot moves, in body axes, with unit velocities of its body's centre and with unit
+    spins about it, from where the model has it now; of a field its first row, by its pull."""
     for i in range(3):
-        out[i, i] += scale / mass
+        for j in range(6):
+            rows[i, j] = 0.0
+    if frame.slot_turns[f, slot] == IS_FIELD:
+        pull = frame.field_pull[f, pull_of(frame, f, slot)]
+        for j in range(6):
+            rows[0, j] = pull[j]
+        return
+    turns = frame.slot_turns[f, slot] == TURNS
+    b = frame.slot_body[f, slot]
+    z = state.z[frame.mode_body[f, b] : frame.mode_body[f, b + 1]]
+    for i in range(3):
+        if turns:
+            rows[i, 3 + i] = 1.0
+            continue
+        modes = frame.slot_modes[f, slot, i, frame.mode_body[f, b] : frame.mode_body[f, b + 1]]
+        arm, i1, i2 = frame.slot_x[f, slot, i] + _product(modes, z), (i + 1) % 3, (i + 2) % 3
+        rows[i, i] = 1.0
+        # spin x arm: its component i of the arm's moves i1 by the spin about i2, and i2 against that about i1
+        rows[i1, 3 + i2] = arm
+        rows[i2, 3 + i1] = -arm
+
+
+@kernel
+def yield_rigidly(frame, f, body, rows, h, motion):
+    """motion (3, 6) = velocities of a floating body under unit forces along rows (3, 6), times h [m/N]."""
+    scale, inverse = h * h / (1.0 + h * frame.damping[f, body, 0]), frame.inertia[f, body, 1]
+    for i in range(3):
         for j in range(3):
-            # column j of -[rb]x is -(rb x e_j); left factor [ra]x acts on I^-1 of it
-            j1, j2 = (j + 1) % 3, (j + 2) % 3
-            # rb x e_j has components +rb[j2] at j1 and -rb[j1] at j2
-            i1, i2 = (i + 1) % 3, (i + 2) % 3
-            w1 = inertia_inverse[i1, j1] * rb[j2] - inertia_inverse[i1, j2] * rb[j1]
-            w2 = inertia_inverse[i2, j1] * rb[j2] - inertia_inverse[i2, j2] * rb[j1]
-            # (w x ra)_i = w[i1] ra[i2] - w[i2] ra[i1]
-            out[i, j] += scale * (w1 * ra[i2] - w2 * ra[i1])
+            motion[i, j] = scale / frame.mass[f, body] * rows[i, j]
+            motion[i, 3 + j] = scale * (
+                inverse[j, 0] * rows[i, 3] + inverse[j, 1] * rows[i, 4] + inverse[j, 2] * rows[i, 5]
+            )
+
+
+@kernel
+def add_rigid_part(motion, rows, part):
+    """part (3, 3) += how rows (3, 6), columns, move with each motion (3, 6), rows."""
+    for i in range(3):
+        m0, m1, m2, m3, m4, m5 = motion[i]
+        for j in range(3):
+            r = rows[j]
+            part[i, j] += m0 * r[0] + m1 * r[1] + m2 * r[2] + m3 * r[3] + m4 * r[4] + m5 * r[5]
