@@ -134,7 +134,8 @@ def make_pair(near: int = SLOTS, moving: float = 0.0, closed: bool = True, seed:
     )  # fmt: skip
     all_rows = np.vstack([pair.rows(b, p) for b in range(2) for p in range(POINTS + 1)])
     known = 3 * near
-    frame.compliance[f, :known, :known] = (all_rows @ pair.compliance @ all_rows.T)[:known, :known]
+    modes = all_rows * np.tile(np.arange(MODES + 6) < MODES, 2)  # rigid motion is no part of it
+    frame.compliance[f, :known, :known] = (modes @ pair.compliance @ modes.T)[:known, :known]
     publish(control)
     adopt_newest(Handle(pair.modal), Handle(make_batch(1)), STEP)
     return pair

@@ -4,10 +4,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.linalg as sl
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.bodies.soft_points import rigid_motions
 from palpo.physics.exchange.buffer import reader_slot
-from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE
+from palpo.physics.exchange.constraint_frame import MODE_FORCE, MODE_RATE, ConstraintFrame
 from palpo.physics.fem.assembly import multiply, turn_blocks
 from palpo.physics.reduction.past import Past
 from palpo.physics.reduction.rational_krylov import krylov_modes, slow_modes
@@ -170,9 +172,17 @@ def compliance(run: LockStep, reduction: SoftReduction, nodes: np.ndarray) -> np
     k = len(nodes)
     with ThreadPoolExecutor(1) as pool:
         reduction.write(Page(frame, 0, 0, np.arange(k), nodes, k, h, run.scene.capacity.modes), pool)
+    return with_rigid_motion(frame, k, h)
+
+
+def with_rigid_motion(frame: ConstraintFrame, k: int, h: float) -> np.ndarray:
+    """W of the first k slots of a frame of one floating body, world axes: its modes, and Newton and Euler."""
     axes = Rotation.from_quat(frame.orientation[0, 0], scalar_first=True).as_matrix()
+    rows = rigid_motions(frame.slot_x[0, :k])
+    moved = sl.block_diag(np.eye(3) / frame.mass[0, 0], frame.inertia[0, 0, 1]) * h * h
+    moved /= 1.0 + h * frame.damping[0, 0, 0]
     every = np.kron(np.eye(k), axes)
-    return every @ frame.compliance[0, : 3 * k, : 3 * k] @ every.T
+    return every @ (frame.compliance[0, : 3 * k, : 3 * k] + rows @ moved @ rows.T) @ every.T
 
 
 def dense_compliance(run: LockStep, nodes: np.ndarray) -> np.ndarray:
@@ -239,9 +249,7 @@ def test_a_frame_with_less_room_than_columns_keeps_those_of_the_likeliest_contac
         frame.head[0], frame.mode_body[0] = 0, 0
         reduction.write(Page(frame, 0, 0, np.arange(6), nodes, 6, h, room), pool)
         assert frame.head["n_modes"][0] <= room
-        axes = Rotation.from_quat(frame.orientation[0, 0], scalar_first=True).as_matrix()
-        every = np.kron(np.eye(6), axes)
-        return every @ frame.compliance[0, :18, :18] @ every.T
+        return with_rigid_motion(frame, 6, h)
 
     with ThreadPoolExecutor(2) as pool:
         reduction.prepare(nodes, pool)
