@@ -20,7 +20,7 @@ from palpo.physics.exchange.buffer import acquire, writer_slot
 from palpo.physics.exchange.frames import hand_over
 from palpo.physics.exchange.gains import Gains
 from palpo.physics.exchange.handle import Handle
-from palpo.physics.exchange.port import OK, SOLVE_DIVERGED, STATUS, SWEEPS_SPENT, TIME_SPENT
+from palpo.physics.exchange.port import OK, SOLVE_DIVERGED, STATUS, SWEEPS_SPENT, TIME_SPENT, UNSET
 from palpo.physics.exchange.quasistatic_frame import (
     ANDERSON,
     GAUSS_SEIDEL,
@@ -361,7 +361,7 @@ def test_sweeps_that_only_swing_or_grow_never_reach_the_hand(times):
     assert state.engine.solver.told["divergences"] > 0
 
 
-def send(state, values, identity, live=(np.nan, np.nan)):
+def send(state, values, identity, live=UNSET):
     state.settings[int(writer_slot(state.frames.control[0]))] = values[0]
     hand_over(state.frames, 0, identity, live=live)
 
@@ -399,10 +399,10 @@ def test_settings_act_at_the_next_tick_and_are_named_by_the_status():
     assert abs(smooth[0]) < 0.05 * smooth[1] and state.port.status["frame"][0] == 0
     values = state.live.copy()
     values["friction"] = 0.6
-    send(state, values, 7, (0.5, 2.0))
+    send(state, values, 7, (0.5, 2.0, 0.0))
     rough = lead(state, handle, path[2])
     assert -rough[0] > 0.2 * rough[1] and state.port.status["frame"][0] == 7
-    assert state.port.live[0].item() == (0.5, 2.0)
+    assert state.port.live[0].item() == (0.5, 2.0, 0.0)
 
 
 def test_a_modulus_in_the_settings_is_that_modulus_in_the_body():
