@@ -19,11 +19,12 @@ from palpo.physics.exchange.constraint_frame import (
 )
 from palpo.physics.exchange.force_log import ForceLog
 from palpo.physics.numerics.kernels import inlined, kernel
+from palpo.physics.numerics.math3 import matvec3_transposed
 from palpo.physics.reduction.interface_model import InterfaceState, make_interface_state
 from palpo.physics.reduction.replay import HeldSlots, make_led
 from palpo.physics.reduction.slot_motion import (
     add_rigid_part,
-    rigid_rows,
+    add_rigid_row,
     slot_compliance,
     slot_orientation,
     slot_position,
@@ -47,7 +48,7 @@ def delassus(s, batch, w, h):
             _yield(s, s.frame.compliance[f], batch, m, s.span[body, 0], s.span[body, 1])
         floats = _floats(s.frame, f, body)
         if floats:
-            yield_rigidly(s.frame, f, body, s.rows[m], h, s.rigid[0])
+            yield_rigidly(s.frame, f, body, s.rows[m], h, s.rigid)
         for k in range(m + 1):
             if s.body[k] != body:
                 continue
@@ -57,7 +58,7 @@ def delassus(s, batch, w, h):
             else:
                 _slot_part(s, f, batch, k, m, h, part)
             if floats:
-                add_rigid_part(s.rigid[0], s.rows[k], part)
+                add_rigid_part(s.rigid, s.rows[k], part)
             add_pair(w, batch, m, k, part)
 
 
@@ -107,19 +108,20 @@ def _prepare(s, f, batch):
 @kernel
 def _prepare_rows(s, f, batch, k):
     """rows[k] (3, 6) = how point k moves along its rows with its body's centre and spin."""
-    rows, own = s.rows[k], s.rigid[1]
+    rows, now, away, arm = s.rows[k], s.now, s.vectors[1], s.vectors[2]
     for d in range(3):
         for j in range(6):
             rows[d, j] = 0.0
     for c in range(3):
-        slot, weight = s.slot[k, c], batch.weights[k, c]
-        if slot < 0 or weight == 0.0:
+        weight = batch.weights[k, c]
+        if s.slot[k, c] < 0 or weight == 0.0:
             continue
-        rigid_rows(s.frame, f, s.now, slot, own)
+        slot, x = look(s, batch.slots[k, c]), s.looked.x[batch.slots[k, c]]
+        for i in range(3):
+            away[i] = x[i] - now.centre[s.body[k], i]
+        matvec3_transposed(now.axes[s.body[k]], away, arm)
         for d in range(3):
-            axis = s.axes[k, d]
-            for j in range(6):
-                rows[d, j] += weight * (axis[0] * own[0, j] + axis[1] * own[1, j] + axis[2] * own[2, j])
+            add_rigid_row(s.frame, f, slot, arm, s.axes[k, d], weight, rows[d])
 
 
 @kernel
@@ -221,7 +223,7 @@ class Modal(NamedTuple):
     span: NDArray[np.int64]  # (bodies, 2) columns of that compliance that the near slots of each have in use
     yielding: NDArray[np.float64]  # (2, 3, 3 near) scratch, and how the near slots yield to one point's rows
     rows: NDArray[np.float64]  # (c, 3, 6) the batch's rows of the centre and the spin of their bodies
-    rigid: NDArray[np.float64]  # (2, 3, 6) scratch
+    rigid: NDArray[np.float64]  # (3, 6) scratch
     part: NDArray[np.float64]  # (2, 3, 3) scratch
     vectors: NDArray[np.float64]  # (4, 4) scratch
 
@@ -240,7 +242,7 @@ def make_modal(
         np.zeros(1, np.int64), np.zeros(capacity.slots, np.int32), np.zeros((capacity.slots, 3)),
         np.zeros((points, 3, 3)), np.zeros((points, 3), np.int32), np.zeros(points, np.int64),
         np.zeros(points, np.int64), np.zeros((capacity.bodies, 2), np.int64),
-        np.zeros((2, 3, 3 * capacity.near)), np.zeros((points, 3, 6)), np.zeros((2, 3, 6)),
+        np.zeros((2, 3, 3 * capacity.near)), np.zeros((points, 3, 6)), np.zeros((3, 6)),
         np.zeros((2, 3, 3)), np.zeros((4, 4)),
     )  # fmt: skip
 

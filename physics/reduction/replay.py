@@ -26,8 +26,8 @@ from palpo.physics.reduction.interface_model import (
 from palpo.physics.reduction.slot_motion import (
     add_motion,
     add_rigid_part,
+    add_rigid_row,
     model_position,
-    rigid_rows,
     slot_compliance,
     yield_rigidly,
 )
@@ -128,12 +128,12 @@ def _gather(frame, f, state, led, first, last, h):
     for j in range(first, last):
         body = frame.slot_body[f, led.slot[j]]
         if frame.floating[f, body] == 1:
-            rigid_rows(frame, f, state, led.slot[j], led.rows[0])
+            _rigid_rows(frame, f, state, led, led.slot[j], led.rows[0])
             yield_rigidly(frame, f, body, led.rows[0], h, led.rows[1])
         for k in range(first, j + 1):
             slot_compliance(frame, f, state, led.slot[j], led.slot[k], h, part)
             if frame.floating[f, body] == 1:
-                rigid_rows(frame, f, state, led.slot[k], led.rows[2])
+                _rigid_rows(frame, f, state, led, led.slot[k], led.rows[2])
                 add_rigid_part(led.rows[1], led.rows[2], part)
             for c in range(3):
                 for d in range(3):
@@ -144,6 +144,22 @@ def _gather(frame, f, state, led, first, last, h):
     regular = SINGULAR * total / (3 * (last - first)) if total > 0.0 else 1.0
     for i in range(3 * first, 3 * last):
         led.factor[i, i] += regular
+
+
+@inlined
+def _rigid_rows(frame, f, state, led, slot, rows):
+    """rows (3, 6): how a slot moves along the axes of its floating body with that one's centre and spin."""
+    body, away, arm = frame.slot_body[f, slot], led.vectors[3], led.vectors[4]
+    model_position(frame, f, state, slot, away)
+    for i in range(3):
+        away[i] -= state.centre[body, i]
+    matvec3_transposed(state.axes[body], away, arm)
+    for i in range(3):
+        for j in range(3):
+            away[j] = 1.0 if i == j else 0.0
+        for j in range(6):
+            rows[i, j] = 0.0
+        add_rigid_row(frame, f, slot, arm, away, 1.0, rows[i])
 
 
 @inlined

@@ -218,31 +218,22 @@ def slot_compliance(frame, f, state, a, b, h, out):
             out[i, i] += frame.slot_rest[f, a, i]
 
 
-@kernel
-def rigid_rows(frame, f, state, slot, rows):
-    """rows (3, 6) = how a slot moves, in body axes, with unit velocities of its body's centre and with unit
-    spins about it, from where the model has it now; of a field its first row, by its pull."""
-    for i in range(3):
-        for j in range(6):
-            rows[i, j] = 0.0
+@inlined
+def add_rigid_row(frame, f, slot, arm, axis, weight, row):
+    """row (6,) += weight times how a slot moves along an axis with unit velocities of its floating body's
+    centre and unit spins about it, in body axes; arm (3,) [m]: where it is now. A field moves by its pull."""
     if frame.slot_turns[f, slot] == IS_FIELD:
         pull = frame.field_pull[f, pull_of(frame, f, slot)]
         for j in range(6):
-            rows[0, j] = pull[j]
-        return
-    turns = frame.slot_turns[f, slot] == TURNS
-    b = frame.slot_body[f, slot]
-    z = state.z[frame.mode_body[f, b] : frame.mode_body[f, b + 1]]
-    for i in range(3):
-        if turns:
-            rows[i, 3 + i] = 1.0
-            continue
-        modes = frame.slot_modes[f, slot, i, frame.mode_body[f, b] : frame.mode_body[f, b + 1]]
-        arm, i1, i2 = frame.slot_x[f, slot, i] + _product(modes, z), (i + 1) % 3, (i + 2) % 3
-        rows[i, i] = 1.0
-        # spin x arm: its component i of the arm's moves i1 by the spin about i2, and i2 against that about i1
-        rows[i1, 3 + i2] = arm
-        rows[i2, 3 + i1] = -arm
+            row[j] += weight * axis[0] * pull[j]
+    elif frame.slot_turns[f, slot] == TURNS:
+        for j in range(3):
+            row[3 + j] += weight * axis[j]
+    else:
+        for j in range(3):
+            j1, j2 = (j + 1) % 3, (j + 2) % 3
+            row[j] += weight * axis[j]
+            row[3 + j] += weight * (arm[j1] * axis[j2] - arm[j2] * axis[j1])
 
 
 @kernel
