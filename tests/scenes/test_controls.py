@@ -324,7 +324,7 @@ def test_every_key_is_listed_once_and_does_something():
         assert len(listed) == len(set(listed))
         assert set(names) - set(listed) == (set() if drives_tool else {"g", "x"}) | {","}
     again = {shown for shown, _ in key_list(False, recorded=True)}
-    assert set(names) - again == {"escape", "r", "o", "k", "z", "e", "g", "x", "l", "m"}
+    assert set(names) - again == {"escape", "r", "o", "k", "z", "e", "g", "x", "l", "m", "i", "j"}
     for key in KEYS:
         controls = operator(Camera(distance=3.0, azimuth=5.0))
         before = controls.camera, controls.overlays, controls.hand, controls.follows
