@@ -22,7 +22,7 @@ SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
 SUCTION = [
     "active", "arm", "bellows", "bunny", "cube", "dart", "gas", "gripper", "half-cylinder", "mass", "pipe",
-    "plane", "shapes", "softcube", "sphere", "toy", "tunnel",
+    "plane", "shapes", "softcube", "sphere", "steel", "toy", "tunnel",
 ]  # fmt: skip
 HAPCO = [
     "16", "2008-both", "2008-left", "66", "block", "delassus", "liver", "many", "rubber", "soft", "thousand",
