@@ -356,7 +356,8 @@ def device_write(device, sent_force):
     if device.held:
         force, h = device.commanded, device.dt / SUBSTEPS
         for k in range(force.shape[0] - 1, 0, -1):
-            force[k] = force[k - 1]
+            for i in range(3):  # a row at once might be copied first, to memory that is not there
+                force[k, i] = force[k - 1, i]
         for i in range(3):
             force[0, i] = sent_force[i]
         for s in range(SUBSTEPS):

@@ -83,7 +83,7 @@ def _pressed(body: SoftBody, load: Floats) -> Floats:
         inertia = np.einsum("n,nij->ij", body.node_mass, _crosses(arms).transpose(0, 2, 1) @ _crosses(arms))
         spin = np.linalg.solve(inertia, np.cross(arms, load).sum(axis=0))
         load = load - body.node_mass[:, None] * (load.sum(axis=0) / body.mass + np.cross(spin, arms))
-    stiffness = body.tangent().tocsr()
+    stiffness = body.rest_stiffness().tocsr()
     scale = 1.0 / stiffness.diagonal()
     precondition = LinearOperator(stiffness.shape, matvec=lambda r: scale * r)
     found, _ = cg(stiffness, load[body.free].ravel(), rtol=TOLERANCE, M=precondition)

@@ -196,6 +196,15 @@ class SoftBody(SoftPoints):
         """
         return to_csc(self._pattern, self.tangent_blocks())
 
+    def rest_stiffness(self) -> sp.csc_matrix:
+        """Stiffness of the shape at rest [N/m], (n_dof, n_dof); the body stays as it is, to the last bit."""
+        quats, blocks = (
+            np.tile([1.0, 0.0, 0.0, 0.0], (len(self._quats), 1)),
+            np.empty((len(self._pattern.rows), 9)),
+        )
+        self._elements.assemble(self.mesh.nodes, quats, self._pattern, blocks)
+        return to_csc(self._pattern, blocks)
+
     def tangent_blocks(self) -> NDArray[np.float64]:
         """Lower blocks of `tangent`, (n_blocks, 9), for the products of `neighbours`: K, which is refreshed,
         plus its geometric term."""
