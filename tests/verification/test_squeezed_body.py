@@ -85,15 +85,17 @@ def test_the_forces_that_this_is_held_against_are_those_of_the_whole_scene_at_1_
 
 @pytest.mark.parametrize("elements", ["tet4", "tet4-patch"])
 @pytest.mark.parametrize("hold", HOLDS)
-@pytest.mark.parametrize("hz", [10, 20])
-def test_so_it_does_at_10_and_20_hz_once_the_plate_has_come_to_rest(hz, hold, elements):
-    """3% of everything at 1 kHz, after three slow periods. Friction alone holds it, which creeps and lets it
-    fall over if W has forces at other places than where the body has come since its frame."""
+@pytest.mark.parametrize(("hz", "off"), [(10, 0.03), (20, 0.01)])
+def test_so_it_does_at_10_and_20_hz_once_the_plate_has_come_to_rest(hz, off, hold, elements):
+    """3 and 1% of everything at 1 kHz, after three slow periods.
+
+    Friction alone holds it: it creeps, and falls over, if W has forces elsewhere than where the body is now.
+    """
     over = f"bodies.cube.elements={elements}"
     rest = max(REST, 3 * 1000 // hz)
     whole = press(squeezed(hold, over, kind="monolithic"), SHARES)
     forces = press(squeezed(hold, over, f"rates.low_hz={hz}"), SHARES, rest)
-    np.testing.assert_allclose(forces, whole, rtol=0.03)
+    np.testing.assert_allclose(forces, whole, rtol=off)
 
 
 def test_a_squeezed_cube_at_20_hz_stays_where_it_is():
