@@ -48,7 +48,9 @@ def mesh_errors(scene: Scene) -> Iterator[MeshError]:
             continue
         triangles = t.triangles[t.point_body[t.triangles[:, 0]] == member.number] - member.first
         places = body.mesh.nodes[np.intersect1d(triangles, body.free)]
+        if not len(places):
+            continue
         away = np.linalg.norm(places[:, None] - scene.tool_frames().x, axis=2).min(axis=1)
         by_area = LONGEST * radius >= t.body_facet[member.number]
-        error = press_error(body, triangles, places[int(away.argmin())], DENT * radius, bool(by_area))
-        yield MeshError(body.name, radius, abs(error))
+        error, off = press_error(body, triangles, places[int(away.argmin())], DENT * radius, bool(by_area))
+        yield MeshError(body.name, radius, max(abs(error), off))

@@ -112,8 +112,7 @@ class MultirateRig(Rig):
         lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
-        found += [_falls(name) for name in self.scene.falling]
-        return found + self._mass_ratio()
+        return found + [_falls(name) for name in self.scene.falling] + self._mass_ratio()
 
     def _mass_ratio(self) -> list[str]:
         """Contact points that do not move with the forces suffer from soft bodies that are light."""
