@@ -87,8 +87,7 @@ def test_the_forces_that_this_is_held_against_are_those_of_the_whole_scene_at_1_
 @pytest.mark.parametrize("hold", HOLDS)
 @pytest.mark.parametrize(("hz", "off"), [(10, 0.05), (20, 0.02)])
 def test_so_it_does_at_10_and_20_hz_once_the_plate_has_come_to_rest(hz, off, hold, elements):
-    """5 and 2% of everything at 1 kHz, after three slow periods: in one of 10 Hz the plate comes a tenth of the
-    height nearer.
+    """5 and 2% of everything at 1 kHz: in a period of 10 Hz the plate comes a tenth of the height nearer.
 
     Friction alone holds it: it creeps, and falls over, if W has forces elsewhere than where the body is now.
     """
