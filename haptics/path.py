@@ -169,3 +169,9 @@ def oscillation(
 def upright(n: int) -> NDArray[np.float64]:
     """n quaternions that do not turn, shape (n, 4)."""
     return np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+
+
+def standing(point: ArrayLike) -> TickPath:
+    """The path that stays at a point (3,) [m], upright."""
+    place = np.asarray(point, float)
+    return TickPath(1, lambda ticks: (np.tile(place, (len(ticks), 1)), upright(len(ticks))))

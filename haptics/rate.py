@@ -6,19 +6,14 @@ so that small ones are fine and a released knob stands still although its zero d
 nothing for QUIET seconds is taken for released.
 """
 
-import threading
-import time
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.haptics.control import finished_reason, is_frozen
-from palpo.haptics.device import DEVICE_GONE, send_target
-from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.reasons import REASONS, STOP_DEVICE_LOST
+from palpo.haptics.led import FAR, LONGEST, LedThread, Source, Target
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_from_axis_angle, quaternion_product
 
@@ -26,12 +21,8 @@ SPEED, TURN = 0.15, 1.5
 """Speed [m/s] and angular speed [rad/s] at full deflection."""
 DEAD = 0.06
 """Deflection up to which nothing moves [-]."""
-FAR = 0.3
-"""Way [m] from the start at which the led point stops, along each axis."""
 QUIET = 0.2
 """Seconds without a report after which the device is taken for released."""
-LONGEST = 0.05
-"""Longest time [s] that a step of motion makes up for: a program that slept does not jump."""
 
 
 class Deflection(NamedTuple):
@@ -42,21 +33,7 @@ class Deflection(NamedTuple):
     buttons: int = 0
 
 
-class Source(Protocol):
-    """An open device."""
-
-    title: str
-
-    def read(self, patience: float) -> Deflection | None:
-        """The deflection once there is news, None after `patience` [s]. Raises OSError if it is lost."""
-        ...
-
-    def close(self) -> None:
-        """Leave it."""
-        ...
-
-
-def can_open(opened: Callable[[], Source]) -> tuple[bool, str]:
+def can_open(opened: Callable[[], Source[Any]]) -> tuple[bool, str]:
     """Whether a device can be opened now, and which it is or why not."""
     try:
         source = opened()
@@ -92,69 +69,18 @@ class LedPose:
             self.orientation = turned / np.linalg.norm(turned)
 
 
-class RateThread(ServoThread):
-    """The servo on a simulated hand, and a thread that leads it as the device is deflected.
+class RateThread(LedThread[Deflection]):
+    """The servo on a simulated hand that goes as the device is deflected."""
 
-    The servo's device has the source MAILBOX. Losing the deflected one fades the force and ends the run.
-    """
+    def __init__(self, servo: Servo, source: Source[Deflection]) -> None:
+        super().__init__(servo, source)
+        self._pose = LedPose(servo.device.positions[0], servo.device.orientations[0])
+        self._deflection = Deflection()
 
-    def __init__(self, servo: Servo, source: Source) -> None:
-        super().__init__(servo)
-        self.source, self._lost = source, ""
-        self._leading = threading.Thread(target=self._lead, name="deflection", daemon=True)
-        self._over = threading.Event()
-
-    def start(self) -> Self:
-        """Compile, start, and lead."""
-        super().start()
-        self.accompany()
-        return self
-
-    def accompany(self) -> None:
-        """Lead."""
-        self._leading.start()
-
-    def leave(self) -> None:
-        """Lead no longer."""
-        self._over.set()
-        if self._leading.is_alive():
-            self._leading.join()
-
-    @property
-    def lost(self) -> str:
-        """What became of the device, in words, if it was lost."""
-        return self._lost
-
-    def _lead(self) -> None:
-        device = self.servo.device
-        led, deflection = LedPose(device.positions[0], device.orientations[0]), Deflection()
-        last = heard = time.monotonic()
-        while not self._over.is_set():
-            try:
-                news = self.source.read(LONGEST / 5)
-            except OSError as error:
-                reason = error.strerror or str(error) or "no reason given"
-                self._lost = f"{self.source.title} was lost; plug it in again ({reason})"
-                device.health[0] = DEVICE_GONE
-                return
-            now = time.monotonic()
-            if news is not None:
-                deflection, heard = news, now
-            elif now - heard > QUIET:
-                deflection = Deflection(buttons=deflection.buttons)
-            if not is_frozen(self.servo):
-                led.move(deflection, now - last)
-            send_target(device, led.position, led.orientation, deflection.buttons)
-            last = now
-
-    @property
-    def reason(self) -> str:
-        """Why the loop stopped, in words; a lost device says what became of it."""
-        reason = int(finished_reason(self.servo))
-        return self._lost if reason == STOP_DEVICE_LOST and self._lost else REASONS[reason]
-
-    def join(self, timeout: float | None = None) -> bool:
-        """Wait for the end; False if the time [s] ran out."""
-        ended = super().join(timeout)
-        self.leave()
-        return ended
+    def led(self, news: Deflection | None, quiet: float, seconds: float) -> Target:
+        if news is not None:
+            self._deflection = news
+        elif quiet > QUIET:
+            self._deflection = Deflection(buttons=self._deflection.buttons)
+        self._pose.move(self._deflection, seconds)
+        return self._pose.position, self._pose.orientation, self._deflection.buttons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from palpo.app.report.outcome import Outcome
     from palpo.app.runtime.knob import ViewKnob
     from palpo.app.runtime.operator import Operator
+    from palpo.app.streams.stream import Stream
 
 DEMO, DEMO_REPORT = "wire", Path("out") / "demo"
 SHOWN, LENT = 8.0, 60.0
@@ -27,41 +29,23 @@ LOADING = "loading; the first time, compiling"
 def add_running(commands: Any) -> None:
     """The commands and their options."""
     run = commands.add_parser("run", help="run a scene")
-    run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
-    run.add_argument("--device", action="append",
-                     help="auto, or a name that `palpo devices` lists; repeat it for each hand")  # fmt: skip
-    run.add_argument(
-        "--unit", choices=("m", "mm"), default="m", help="unit of the positions in a trajectory file (m)"
-    )
-    run.add_argument(
-        "--replay-scale", type=float, default=1.0, help="scale the lengths in a trajectory file (1)"
-    )
-    run.add_argument("--headless", action="store_true", help="open no window")
-    run.add_argument(
-        "--duration",
-        type=float,
-        metavar="S",
-        help="length of the run in seconds (default: the scene's own path)",
-    )
-    run.add_argument("--record", type=Path, metavar="FILE", help="record every tick in this HDF5 file")
-    run.add_argument("--ghost", type=Path, metavar="RECORDING",
-                     help="also show the tool of a recorded run, in a window")  # fmt: skip
-    run.add_argument("--export", type=Path, metavar="FILE",
-                     help="write the last tick's contact problem to this FCLIB file (.h5)")  # fmt: skip
-    run.add_argument("--export-at", type=float, metavar="S",
-                     help="export the problem at this time instead; needs --lock-step")  # fmt: skip
-    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
-                     help="change a key of the scene, such as rates.low_hz=25; may be repeated")  # fmt: skip
-    run.add_argument(
-        "--lock-step", action="store_true", help="compute in one thread without a clock: exactly repeatable"
-    )
-    run.add_argument(
-        "--interface",
-        help="how the rates are joined: krylov, paper, extrapolated; monolithic with --lock-step",
-    )
-    _outputs(run)
-    add_camera(run)
-    run.set_defaults(command=_run)
+    _scene_options(run)
+    run.set_defaults(command=_run, stream=None)
+
+    stream = commands.add_parser("stream", help="run a scene that others hear, and may lead, by a websocket")
+    _scene_options(stream)
+    _rate(stream, 60.0)
+    stream.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this computer only)")
+    stream.add_argument("--port", type=_port, default=7421, help="where to listen (7421); 0 takes a free one")
+    stream.add_argument("--origin", action="append", default=[], metavar="URL",
+                        help="origin of a page that may connect, such as http://localhost:3000")  # fmt: skip
+    stream.set_defaults(command=_run, stream=_websocket)
+
+    ros = commands.add_parser("ros", help="run a scene as a node of ROS 2, which a robot's pose may lead")
+    _scene_options(ros)
+    _rate(ros, 100.0)
+    ros.add_argument("--name", default="palpo", help="name of the node, below which its topics are (palpo)")
+    ros.set_defaults(command=_run, stream=_ros)
 
     demo = commands.add_parser(
         "demo", help="show the wire, then let you move it; without a screen, write a report"
@@ -105,6 +89,70 @@ def add_running(commands: Any) -> None:
     hand.add_argument("--device", default="auto", help="auto, or a name that `palpo devices` lists")
     hand.add_argument("--duration", type=float, metavar="S", help="stop after this many seconds")
     hand.set_defaults(command=_hand)
+
+
+def _rate(command: argparse.ArgumentParser, usual: float) -> None:
+    command.add_argument("--rate", type=float, default=usual, metavar="HZ",
+                         help=f"readings a second, at most 250 ({usual:g})")  # fmt: skip
+
+
+def _port(text: str) -> int:
+    """A number of a port."""
+    if not (text.isdecimal() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"{text}: give a port from 0 to 65535")
+    return int(text)
+
+
+def _websocket(options: argparse.Namespace) -> Stream:
+    """The websocket of `palpo stream`."""
+    from palpo.app.streams.websocket import Websocket
+
+    return Websocket(options.rate, options.host, options.port, origins=options.origin)
+
+
+def _ros(options: argparse.Namespace) -> Stream:
+    """The node of `palpo ros`."""
+    from palpo.app.streams.ros import Ros
+
+    return Ros(options.rate, options.name)
+
+
+def _scene_options(run: argparse.ArgumentParser) -> None:
+    """What a run is asked."""
+    run.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
+    run.add_argument("--device", action="append",
+                     help="auto, or a name that `palpo devices` lists; repeat it for each hand")  # fmt: skip
+    run.add_argument(
+        "--unit", choices=("m", "mm"), default="m", help="unit of the positions in a trajectory file (m)"
+    )
+    run.add_argument(
+        "--replay-scale", type=float, default=1.0, help="scale the lengths in a trajectory file (1)"
+    )
+    run.add_argument("--headless", action="store_true", help="open no window")
+    run.add_argument(
+        "--duration",
+        type=float,
+        metavar="S",
+        help="length of the run in seconds (default: the scene's own path)",
+    )
+    run.add_argument("--record", type=Path, metavar="FILE", help="record every tick in this HDF5 file")
+    run.add_argument("--ghost", type=Path, metavar="RECORDING",
+                     help="also show the tool of a recorded run, in a window")  # fmt: skip
+    run.add_argument("--export", type=Path, metavar="FILE",
+                     help="write the last tick's contact problem to this FCLIB file (.h5)")  # fmt: skip
+    run.add_argument("--export-at", type=float, metavar="S",
+                     help="export the problem at this time instead; needs --lock-step")  # fmt: skip
+    run.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                     help="change a key of the scene, such as rates.low_hz=25; may be repeated")  # fmt: skip
+    run.add_argument(
+        "--lock-step", action="store_true", help="compute in one thread without a clock: exactly repeatable"
+    )
+    run.add_argument(
+        "--interface",
+        help="how the rates are joined: krylov, paper, extrapolated; monolithic with --lock-step",
+    )
+    _outputs(run)
+    add_camera(run)
 
 
 def add_camera(command: argparse.ArgumentParser) -> None:
@@ -183,13 +231,21 @@ def _run(options: argparse.Namespace) -> int:
         export_at=options.export_at,
         ghost=options.ghost,
     )
-    operator = _operator(options, progress)
-    if operator is None and options.ghost is not None:
-        raise Refusal(f"--ghost {options.ghost}: a recorded tool is shown in a window, and there is none")
-    if operator is None:
-        done = session.run(wanted, progress)
-    else:
-        with operator:
+    with ExitStack() as stack:
+        if options.stream is not None:
+            if options.lock_step:
+                raise Refusal("--lock-step: others hear a run by the clock; leave it out")
+            stream = stack.enter_context(options.stream(options))
+            wanted = replace(wanted, stream=stream)
+            for words in stream.told:
+                progress.say(words)
+        operator = _operator(options, progress)
+        if operator is None and options.ghost is not None:
+            raise Refusal(f"--ghost {options.ghost}: a recorded tool is shown in a window, and there is none")
+        if operator is None:
+            done = session.run(wanted, progress)
+        else:
+            stack.enter_context(operator)
             done = operator.run(replace(wanted, window=True))
     _finish(options, done, progress)
     return done.status

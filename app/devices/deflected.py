@@ -13,10 +13,11 @@ from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import MAILBOX
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import TickPath, upright
+from palpo.haptics.path import TickPath, standing
 
 if TYPE_CHECKING:
-    from palpo.haptics.rate import Source
+    from palpo.haptics.led import Source
+    from palpo.haptics.rate import Deflection
     from palpo.haptics.servo import Servo
 
 
@@ -34,7 +35,7 @@ class Deflected(Device):
             )
         self.name = argument or None
 
-    def opened(self) -> Source:
+    def opened(self) -> Source[Deflection]:
         """The device, open. Raises HapticsError where it cannot be."""
         raise NotImplementedError
 
@@ -49,7 +50,7 @@ class Deflected(Device):
         return self.word if opened is None else opened.title
 
     def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
-        return TickPath(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))
+        return standing(held)
 
     def driver(self, servo: Servo) -> ServoDriver:
         from palpo.haptics.rate import RateThread
@@ -70,7 +71,7 @@ class SpaceMouseDevice(Deflected):
         "left and right button together: the force is off",
     )
 
-    def opened(self) -> Source:
+    def opened(self) -> Source[Deflection]:
         from palpo.haptics.backends.spacemouse import SpaceMouse
 
         return SpaceMouse(self.name)
@@ -89,7 +90,7 @@ class GamepadDevice(Deflected):
         "both first buttons together: the force is off",
     )
 
-    def opened(self) -> Source:
+    def opened(self) -> Source[Deflection]:
         from palpo.haptics.backends.gamepad import Gamepad
 
         return Gamepad()

@@ -29,6 +29,7 @@ from palpo.haptics.workspace import Workspace, orientations_to_device, positions
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
+    from palpo.app.streams.stream import Stream
     from palpo.haptics.servo import Servo
 
 KEY_VARIABLE = "PALPO_REMOTE_KEY"
@@ -48,6 +49,8 @@ class DeviceOptions(Protocol):
     def lock_step(self) -> bool: ...
     @property
     def window(self) -> bool: ...
+    @property
+    def stream(self) -> Stream | None: ...
 
 
 class ServoDriver(Protocol):

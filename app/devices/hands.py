@@ -25,6 +25,7 @@ from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
+    from palpo.app.streams.stream import Stream
     from palpo.haptics.servo import Servo
     from palpo.render.controls import PointedPose
 
@@ -59,6 +60,7 @@ class _As:
     replay_scale: float
     lock_step: bool
     window: bool
+    stream: Stream | None
 
 
 def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[Device]:
@@ -72,7 +74,8 @@ def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[
         raise HapticsError(f"--device {named[hands - 1]}: this scene has {has}; name no more devices")
     words = [*named, *[SimulatedHand.word] * (hands - 1 - len(named))]
     further = [
-        choose(_As(word, asked.unit, asked.replay_scale, asked.lock_step, asked.window)) for word in words
+        choose(_As(word, asked.unit, asked.replay_scale, asked.lock_step, asked.window, asked.stream))
+        for word in words
     ]
     for device in further:
         if device.schedules and device.word != first.word:

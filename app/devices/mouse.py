@@ -7,7 +7,7 @@ from palpo.app.devices.device import Device, DeviceOptions
 from palpo.config.schema.scene import BaseScene
 from palpo.haptics.device import MAILBOX
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.path import TickPath, upright
+from palpo.haptics.path import TickPath, standing
 
 
 class Mouse(Device):
@@ -35,4 +35,4 @@ Window("palpo", 64, 64, visible=False)
         return asked.window
 
     def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
-        return TickPath(1, lambda ticks: (np.tile(held, (len(ticks), 1)), upright(len(ticks))))
+        return standing(held)

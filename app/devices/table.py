@@ -4,6 +4,7 @@ from palpo.app.devices.deflected import GamepadDevice, SpaceMouseDevice
 from palpo.app.devices.device import Device, DeviceOptions
 from palpo.app.devices.forcedimension import ForceDimension
 from palpo.app.devices.haply import Haply
+from palpo.app.devices.led import Led
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.mouse import Mouse
 from palpo.app.devices.remote import Remote
@@ -21,6 +22,7 @@ DEVICES: tuple[type[Device], ...] = (
     Remote,
     SpaceMouseDevice,
     GamepadDevice,
+    Led,
 )
 AUTO = "auto"
 

@@ -3,7 +3,8 @@
 import threading
 
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.rate import QUIET, Deflection, Source, speed_of
+from palpo.haptics.led import Source
+from palpo.haptics.rate import QUIET, Deflection, speed_of
 from palpo.render.controls import Controls
 
 ORBIT, PAN, ZOOM = 90.0, 0.5, 1.0
@@ -30,7 +31,7 @@ class ViewKnob:
     turns. A device that is silent counts as released.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source[Deflection]) -> None:
         self.title, self.lost = source.title, ""
         self._source, self._deflection, self._quiet = source, Deflection(), 0.0
         self._over = threading.Event()

@@ -1,7 +1,13 @@
 """What to run and how."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from palpo.app.streams.stream import Stream
 
 
 @dataclass(frozen=True)
@@ -28,3 +34,5 @@ class Options:
     """Recording whose tool is shown beside the live one, in a window."""
     window: bool = False
     """Whether somebody looks on, who can move a mouse and end the run."""
+    stream: Stream | None = None
+    """What others hear the run by, open as long as it lasts."""

@@ -344,10 +344,16 @@ class Session:
             if over or self.slow.failure or self._broken:
                 request_stop(self.rig.servo, STOP_REQUESTED)
             self._hear(servo)
+            wait, stream = 1.0 / self.slow.pacer.rung.pictures_hz, self.options.stream
+            if stream is not None:
+                stream.offer(state, float(self.rig.servo.limit_state.gate["gain"][0]))
+                wait = min(wait, stream.wait)
+                for words in stream.said:
+                    self._notes.add_once(words)
             if watch is not None:
                 watch(state, fresh)
             else:
-                time.sleep(1.0 / self.slow.pacer.rung.pictures_hz)
+                time.sleep(wait)
 
     def _hear(self, servo: ServoDriver) -> None:
         """Take what the device has to say."""

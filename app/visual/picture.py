@@ -124,7 +124,8 @@ class ServoPicture(Picture):
         n = int(p.n_contacts[k])
         state.contact_point, state.contact_force = p.contact_point[k, :n], p.contact_force[k, :n]
         state.contact_state = p.contact_status[k, :n].astype(np.int64)
-        state.device_point, state.held_point, state.hand_force = p.target[k], p.position[k], p.force[k]
+        state.device_point, state.device_turn = p.target[k], p.target_q[k]
+        state.held_point, state.hand_force = p.position[k], p.force[k]
         return state
 
     def take_tool(self) -> int:

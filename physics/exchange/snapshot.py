@@ -144,6 +144,7 @@ class Snapshot(NamedTuple):
     contact_state: Ints  # (3, cap) OPEN, STICK, SLIP or BILATERAL
     n_contacts: Ints  # (3,)
     device_point: Floats  # (3, 3) m, where the hand is
+    device_turn: Floats  # (3, 4) how it is turned
     held_point: Floats  # (3, 3) m, the tool's point that the hand holds
     hand_force: Floats  # (3, 3) N, on the hand
     attachment_point: Floats  # (3, cap_a, 3) m
@@ -168,6 +169,7 @@ class SceneState:
     contact_force: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     contact_state: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     device_point: Floats = field(default_factory=lambda: np.full(3, np.nan))
+    device_turn: Floats = field(default_factory=lambda: np.full(4, np.nan))
     held_point: Floats = field(default_factory=lambda: np.full(3, np.nan))
     hand_force: Floats = field(default_factory=lambda: np.full(3, np.nan))
     attachment_point: Floats = field(default_factory=lambda: np.zeros((0, 3)))
@@ -206,6 +208,7 @@ def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0, n_pa
         contact_state=integers(n_contacts),
         n_contacts=integers(),
         device_point=points(),
+        device_turn=np.full((SLOTS, 4), np.nan),
         held_point=points(),
         hand_force=points(),
         attachment_point=points(n_attachments),
@@ -232,6 +235,7 @@ def view(snapshot: Snapshot, slot: int) -> SceneState:
         contact_force=snapshot.contact_force[slot, :n],
         contact_state=snapshot.contact_state[slot, :n],
         device_point=snapshot.device_point[slot],
+        device_turn=snapshot.device_turn[slot],
         held_point=snapshot.held_point[slot],
         hand_force=snapshot.hand_force[slot],
         attachment_point=snapshot.attachment_point[slot],
@@ -259,6 +263,7 @@ def write(snapshot: Snapshot, slot: int, state: SceneState) -> None:
     snapshot.contact_state[slot, :n] = state.contact_state[:n]
     snapshot.n_contacts[slot] = n
     snapshot.device_point[slot] = state.device_point
+    snapshot.device_turn[slot] = state.device_turn
     snapshot.held_point[slot] = state.held_point
     snapshot.hand_force[slot] = state.hand_force
     snapshot.attachment_point[slot] = state.attachment_point

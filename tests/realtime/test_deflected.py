@@ -20,11 +20,10 @@ from palpo.haptics.backends import gamepad, spacemouse
 from palpo.haptics.device import MAILBOX, make_virtual_device
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.led import FAR, LONGEST
 from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.rate import (
     DEAD,
-    FAR,
-    LONGEST,
     QUIET,
     SPEED,
     TURN,

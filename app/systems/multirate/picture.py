@@ -239,7 +239,11 @@ class Visual(Picture):
         if started:
             hold = self.high.held.hold
             frame = int(hold.frame[0])
-            now.device_point, now.hand_force = told.target[k], told.force[k]
+            now.device_point, now.device_turn, now.hand_force = (
+                told.target[k],
+                told.target_q[k],
+                told.force[k],
+            )
             now.held_point = told.x[k, frame] + rotate(told.q[k, frame], hold.lever[None])[0]
         now.attachment_point = self._joints(places, told, k)
         return now

@@ -191,6 +191,7 @@ class SuctionVisual(Picture):
                 contact_force=self._contacts[1],
                 contact_state=self._contacts[2],
                 device_point=state.target[k] if started else nowhere,
+                device_turn=state.target_q[k] if started else np.full(4, np.nan),
                 held_point=nowhere if handle is None else handle.position,
                 hand_force=state.force[k] if started else self._force,
                 counters=counters,
@@ -214,6 +215,7 @@ class SuctionVisual(Picture):
         if shown.tick[k] < state.tick:
             return state, fresh
         hand = replace(
-            state, device_point=shown.target[k], held_point=shown.position[k], hand_force=shown.force[k]
-        )
+            state, device_point=shown.target[k], device_turn=shown.target_q[k],
+            held_point=shown.position[k], hand_force=shown.force[k],
+        )  # fmt: skip
         return hand, fresh
