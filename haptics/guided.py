@@ -38,7 +38,7 @@ BUTTONS = 32
 """Buttons that a pose may have."""
 
 
-class Pose(NamedTuple):
+class SentPose(NamedTuple):
     """What is sent, scene axes: position (3,) [m], orientation (4,) (w, x, y, z), mask of buttons."""
 
     position: NDArray[np.float64]
@@ -46,7 +46,7 @@ class Pose(NamedTuple):
     buttons: int = 0
 
 
-def pose_of(position: ArrayLike, orientation: ArrayLike, buttons: int = 0) -> Pose:
+def pose_of(position: ArrayLike, orientation: ArrayLike, buttons: int = 0) -> SentPose:
     """A pose that can be followed. Raises ValueError, in words, for numbers that are none."""
     x, q = np.array(position, float), np.array(orientation, float)
     if not (np.isfinite(x).all() and np.abs(x).max() <= LARGEST):
@@ -56,7 +56,7 @@ def pose_of(position: ArrayLike, orientation: ArrayLike, buttons: int = 0) -> Po
         raise ValueError("orientation: give a unit quaternion (w, x, y, z)")
     if not 0 <= buttons < 1 << BUTTONS:
         raise ValueError(f"buttons: give a mask of {BUTTONS} bits")
-    return Pose(x, q / size, int(buttons))
+    return SentPose(x, q / size, int(buttons))
 
 
 class Guide:
@@ -67,12 +67,12 @@ class Guide:
 
     def __init__(self, title: str) -> None:
         self.title = title
-        self._news: Pose | None = None
+        self._news: SentPose | None = None
         self._who: object = None
         self._when = -math.inf
         self._there = threading.Condition()
 
-    def put(self, pose: Pose, who: object = None) -> bool:
+    def put(self, pose: SentPose, who: object = None) -> bool:
         """Take a pose; False while somebody else leads."""
         with self._there:
             now = time.monotonic()
@@ -87,7 +87,7 @@ class Guide:
         """Whether somebody has sent a pose lately."""
         return time.monotonic() - self._when <= SILENCE
 
-    def read(self, patience: float) -> Pose | None:
+    def read(self, patience: float) -> SentPose | None:
         """The newest pose that was not read yet, None after `patience` [s]."""
         with self._there:
             if self._news is None:
@@ -109,7 +109,7 @@ class FollowedPose:
     def __init__(self, position: ArrayLike, orientation: ArrayLike) -> None:
         self._start = np.array(position, float)
         self.position, self.orientation = self._start.copy(), np.array(orientation, float)
-        self._first: Pose | None = None
+        self._first: SentPose | None = None
         """The pose from which ways and turns count, and where this one was then."""
         self._here = self._goal = self.position, self.orientation
 
@@ -117,7 +117,7 @@ class FollowedPose:
         """The next pose is a beginning."""
         self._first, self._goal = None, (self.position, self.orientation)
 
-    def hear(self, pose: Pose) -> None:
+    def hear(self, pose: SentPose) -> None:
         """Go from now on as this pose has gone since the beginning; one that leaps begins anew."""
         if self._first is not None:
             way = self._here[0] + pose.position - self._first.position
@@ -148,7 +148,7 @@ class FollowedPose:
         return float(np.linalg.norm(self._goal[0] - self.position)), angle
 
 
-class GuidedThread(LedThread[Pose]):
+class GuidedThread(LedThread[SentPose]):
     """The servo on a simulated hand that goes as the poses of a `Guide`; in silence its force is off."""
 
     def __init__(self, servo: Servo, guide: Guide) -> None:
@@ -163,10 +163,10 @@ class GuidedThread(LedThread[Pose]):
         super().prepare()
         hold_servo(self.servo, self._held)
 
-    def led(self, news: Pose | None, quiet: float, seconds: float) -> Target:
+    def led(self, news: SentPose | None, quiet: float, seconds: float) -> Target:
         if news is not None:
             self._pose.hear(
-                Pose(
+                SentPose(
                     positions_to_device(self._place, news.position),
                     orientations_to_device(self._place, news.orientation),
                 )

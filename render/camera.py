@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,19 @@ SEPARATION = 1 / 30
 """Of a pair of eyes, in distances of the target: more tires."""
 STEEPEST = 89.9  # degrees: at the pole itself the picture's upward direction is undefined
 CLOSEST, FARTHEST = 1e-4, 1e4  # m, so that a wheel that turns and turns leaves finite numbers
+
+
+class Viewpoint(Protocol):
+    """What a scene is drawn from."""
+
+    @property
+    def eye(self) -> Floats:
+        """Position of the eye [m], shape (3,)."""
+        ...
+
+    def matrix(self, aspect: float) -> Floats:
+        """World to clip coordinates, shape (4, 4); width over height is `aspect`."""
+        ...
 
 
 @dataclass(frozen=True)

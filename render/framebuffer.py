@@ -55,6 +55,14 @@ class Framebuffer:
         self._copy(self._resolved, 0, self.width)
         gl.check()
 
+    def copy_to_texture(self, frame: int, texture: int) -> None:
+        """Copy what was drawn into a texture of this size, through another framebuffer's number."""
+        self._resolve()
+        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, frame)
+        gl.glFramebufferTexture2D(gl.GL_FRAMEBUFFER, gl.GL_COLOR_ATTACHMENT0, gl.GL_TEXTURE_2D, texture, 0)
+        self._copy(self._resolved, frame, self.width)
+        gl.check()
+
     def delete(self) -> None:
         """Give it back to the driver."""
         frames = sorted({self._drawn, self._resolved})

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render import gl, palette
-from palpo.render.camera import Camera
+from palpo.render.camera import Camera, Viewpoint
 from palpo.render.ground import GroundLayer
 from palpo.render.marks import MarkLayer
 from palpo.render.overlays import Overlays, axis_marks, fixed_marks, force_scale, place_marks
@@ -72,7 +72,7 @@ class SceneView:
         gl.glDisable(gl.GL_SCISSOR_TEST)
         return scale
 
-    def draw_backdrop(self, camera: Camera, width: int, height: int, overlays: Overlays) -> None:
+    def draw_backdrop(self, camera: Viewpoint, width: int, height: int, overlays: Overlays) -> None:
         """Draw what only the camera changes: background and ground. It may be kept and copied."""
         self._clear(width, height)
         if overlays.grid:
@@ -80,7 +80,7 @@ class SceneView:
         gl.check()
 
     def draw_bodies(
-        self, state: SceneState, camera: Camera, width: int, height: int, overlays: Overlays
+        self, state: SceneState, camera: Viewpoint, width: int, height: int, overlays: Overlays
     ) -> float:
         """Draw everything else over the backdrop; returns the arrows' scale [m/N] that was used."""
         scale = force_scale(self.geometry, state) if overlays.force_scale is None else overlays.force_scale
@@ -101,7 +101,7 @@ class SceneView:
             self._marks.draw(fixed_marks(self.geometry, state), to_clip, eye, LIGHT)
         marks = place_marks(self.geometry, state, overlays, scale)
         self._marks.draw(marks, to_clip, eye, LIGHT, through=True)
-        if overlays.axes:
+        if overlays.axes and isinstance(camera, Camera):
             self._draw_axes(camera, width, height)
         gl.check()
         return scale

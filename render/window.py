@@ -21,6 +21,7 @@ from palpo.render.controls import Controls
 from palpo.render.events import Events
 from palpo.render.framebuffer import SAMPLES, Framebuffer, Picture
 from palpo.render.glfw_context import GlfwContext
+from palpo.render.headset import Headset
 from palpo.render.layer import Layer
 from palpo.render.pace import Latency, Pace
 from palpo.render.scene_view import SceneView, visible_points
@@ -35,6 +36,9 @@ SOFTWARE_SHARE = 0.7
 
 SOFTWARE_HZ = 30.0
 """Pictures a second that such a renderer draws at most: more would take the time from the loops."""
+
+MIRRORED_HZ = 20.0
+"""Pictures a second in the window while a headset is worn."""
 
 
 class Window:
@@ -74,6 +78,7 @@ class Window:
         self._view: SceneView | None = None
         self._restored: tuple[int, int, int, int] | None = None  # place and size before full screen
         self._layer = layer
+        self._headset: Headset | None = None
         self._events = Events(self._glfw, self.handle, layer)
         if layer is not None:
             layer.attach(self.handle)
@@ -123,6 +128,11 @@ class Window:
         """Draw so many frames a second from now on, but never more than the renderer was said to."""
         self._pace.at_most(min(hz, self.most_hz))
 
+    def wear(self, headset: Headset | None) -> None:
+        """Draw for this headset too, at its pace, and the window's own picture less often; None for none."""
+        self._headset = headset
+        self._glfw.swap_interval(0 if headset is not None else 1)
+
     def show(self, geometry: SceneGeometry, state: SceneState) -> None:
         """Draw this scene from now on; the one before is given back."""
         self._context.make_current()
@@ -154,6 +164,8 @@ class Window:
             raise RuntimeError("show a scene before its first frame.")
         began = time.perf_counter_ns()
         self._events.controls = controls
+        if self._headset is not None and self._worn(self._headset, state, controls, ghost):
+            return
         width, height = self.size
         if width and height:
             self._context.make_current()
@@ -230,6 +242,21 @@ class Window:
         self._frame.take(self._backdrop, beside)
         self.arrow_scale = view.draw_bodies(state, camera, beside, height, overlays)
 
+    def _worn(
+        self, headset: Headset, state: SceneState, controls: Controls, ghost: NDArray[np.float64] | None
+    ) -> bool:
+        """Draw for the headset; whether it is its turn again before the window's."""
+        assert self._view is not None
+        self._context.make_current()
+        if ghost is not None:
+            self._view.ghost_at(ghost)
+        if not headset.draw(self._view, state, controls.camera, controls.overlays):
+            return False
+        self._pace.at_most(MIRRORED_HZ)
+        self._glfw.poll_events()
+        self._events.raise_failure()
+        return self._pace.left(time.perf_counter_ns()) > 0.0
+
     def _fit(self, width: int, height: int) -> bool:
         """Have framebuffers of this size; whether they are new ones."""
         if self._frame is not None and (self._frame.width, self._frame.height) == (width, height):
@@ -247,7 +274,8 @@ class Window:
 
     def _heed(self) -> None:
         """Sleep and heed events until the next frame is due, at least once."""
-        left = self._pace.left(time.perf_counter_ns())
+        worn = self._headset is not None and self._headset.running
+        left = 0.0 if worn else self._pace.left(time.perf_counter_ns())
         self._glfw.poll_events()
         while left > 0.0:
             self._events.raise_failure()

@@ -159,6 +159,12 @@ def add_camera(command: argparse.ArgumentParser) -> None:
     """The option that names what turns the view of a window."""
     command.add_argument("--camera", metavar="DEVICE", default=argparse.SUPPRESS,
                          help="device that turns the view: spacemouse or gamepad")  # fmt: skip
+    for option, tracking, words in (
+        ("--headset", "still", "draw for a headset by OpenXR, too"),
+        ("--head-tracking", "tracked", "the same, and the head's pose turns the view"),
+    ):
+        command.add_argument(option, dest="headset", action="store_const", const=tracking,
+                             default=argparse.SUPPRESS, help=words)  # fmt: skip
 
 
 def _knob(options: argparse.Namespace) -> ViewKnob | None:
@@ -273,7 +279,11 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _operator(options: argparse.Namespace, progress: Progress) -> Operator | None:
     """Somebody at a window, or None, with the reason said."""
-    if options.headless or options.lock_step:
+    headset = getattr(options, "headset", None)
+    shown = not (options.headless or options.lock_step)
+    if headset is not None and not shown:
+        raise Refusal("--headset: it is drawn for by the window; leave --headless and --lock-step out")
+    if not shown:
         progress.say(
             "no window, because of --headless"
             if options.headless
@@ -288,8 +298,10 @@ def _operator(options: argparse.Namespace, progress: Progress) -> Operator | Non
     try:
         from palpo.app.runtime.operator import Operator
 
-        return Operator(progress, _knob(options))
+        return Operator(progress, _knob(options), headset)
     except RenderUnavailable as missing:
+        if headset is not None:
+            raise Refusal(f"--headset: {missing}") from None
         progress.say(f"no window: {missing}")
         return None
 
@@ -316,7 +328,9 @@ def _view(options: argparse.Namespace, progress: Progress) -> int:
         )
     with progress.stage(LOADING):
         from palpo.app.runtime.viewer import Viewer
-    with Viewer(options.file, progress, options.ghost, _knob(options)) as viewer:
+    with Viewer(
+        options.file, progress, options.ghost, _knob(options), getattr(options, "headset", None)
+    ) as viewer:
         done = viewer.run()
     _finish(options, done, progress)
     return done.status

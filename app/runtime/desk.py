@@ -25,6 +25,7 @@ from palpo.physics.exchange.snapshot import SceneState, make_geometry
 from palpo.render import palette
 from palpo.render.camera import Camera
 from palpo.render.controls import Controls
+from palpo.render.headset import Headset, Tracking
 from palpo.render.legend import Entry, evenly, legend_entries
 from palpo.render.panel import Panel
 from palpo.render.panel_state import Level, PanelState
@@ -76,13 +77,26 @@ CELL = 0.02
 class Desk:
     """Someone at a window. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, progress: Progress, knob: ViewKnob | None = None) -> None:
-        """knob: what turns the view beside the pointer; it is closed with the window."""
+    def __init__(
+        self, progress: Progress, knob: ViewKnob | None = None, headset: Tracking | None = None
+    ) -> None:
+        """knob: what turns the view beside the pointer; it is closed with the window.
+
+        headset: whether one is used, and how.
+        """
         self.progress = Told(progress)
         self._knob, self._framed = knob, time.perf_counter()
         self.panel = Panel()
         self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
         self.controls = Controls(Camera())
+        self.headset: Headset | None = None
+        if headset is not None:
+            try:
+                self.headset = Headset(headset)
+            except BaseException:
+                self.window.close()
+                raise
+            self.window.wear(self.headset)
         self.messages: list[str] = []
         self.help = self.closing = False
         self._state = SceneState(np.zeros((0, 3)))
@@ -98,6 +112,8 @@ class Desk:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.headset is not None:
+            self.headset.close()
         self.window.close()
         if self._knob is not None:
             self._knob.close()
@@ -127,6 +143,11 @@ class Desk:
         )
         for request in asked:
             self.controls.ask(request)
+        if self.headset is not None and self.headset.lost:
+            self._say(self.headset.lost)
+            self.headset.close()
+            self.headset = None
+            self.window.wear(None)
 
     def _panel_state(self, state: SceneState) -> PanelState:
         """What the panel shows."""

@@ -37,6 +37,7 @@ from palpo.config.words import Refusal
 from palpo.haptics.control import is_frozen
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, key_list
+from palpo.render.headset import Tracking
 from palpo.render.panel_state import Hint, Level, PanelState, Waiting
 from palpo.render.requests import Request
 
@@ -52,12 +53,14 @@ WAITING_HZ = 5.0
 class Operator(Desk):
     """Someone at the window. Raises RenderUnavailable where there can be no window or panel."""
 
-    def __init__(self, progress: Progress, knob: ViewKnob | None = None) -> None:
+    def __init__(
+        self, progress: Progress, knob: ViewKnob | None = None, headset: Tracking | None = None
+    ) -> None:
         # threads that begin in it keep their priority when this one gives way
         self._launcher = ThreadPoolExecutor(1, "launcher")
         self._launcher.submit(int).result()
         give_way()
-        super().__init__(progress, knob)
+        super().__init__(progress, knob, headset)
         self._hearing = Hearing()
         self._muted = self._frozen = False
         self.next: Options | None = None
@@ -209,6 +212,8 @@ class Operator(Desk):
             self._way = swept(session.spec, geometry)
             camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT, self._way)
             self.controls = Controls(camera, self.controls.overlays)
+        if self.headset is not None:
+            self.headset.scale = session.spec.workspace.scale
         self._geometry, self._state, self._ghost = geometry, rest, None
         self.window.show(geometry, rest)
 

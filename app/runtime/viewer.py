@@ -19,6 +19,7 @@ from palpo.app.visual.held import shape_of
 from palpo.app.visual.nearness import Nearness
 from palpo.physics.exchange.snapshot import SceneState
 from palpo.render.controls import Controls, key_list
+from palpo.render.headset import Tracking
 from palpo.render.panel_state import PanelState, Timeline, Waiting
 from palpo.render.requests import Request
 
@@ -30,10 +31,11 @@ class Viewer(Desk):
     """Somebody who looks at a recording. Raises RenderUnavailable where there can be no window or panel."""
 
     def __init__(
-        self, recording: Path, progress: Progress, ghost: Path | None = None, knob: ViewKnob | None = None
-    ) -> None:
+        self, recording: Path, progress: Progress, ghost: Path | None = None, knob: ViewKnob | None = None,
+        headset: Tracking | None = None,
+    ) -> None:  # fmt: skip
         """ghost: another recording, whose tool is shown beside."""
-        super().__init__(progress, knob)
+        super().__init__(progress, knob, headset)
         self._beside = ghost
         self.recording, self.now, self.speed, self.playing = recording, 0.0, 1.0, False
         self._reel: Reel | None = None

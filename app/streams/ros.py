@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from palpo.app.streams.stream import Reading, Stream
+from palpo.app.streams.stream import Moment, Stream
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guided import pose_of
 from palpo.haptics.workspace import quaternion_from_axis_angle
@@ -106,7 +106,7 @@ class Ros(Stream):
         topics = ", ".join(f"/{self._name}/{name}" for name in self._topics)
         return (f"publishing {topics}; with --device {LED} poses of /{self._name}/lead lead the tool",)
 
-    def publish(self, reading: Reading) -> None:
+    def publish(self, reading: Moment) -> None:
         if not np.isfinite(reading.position).all():
             return
         stamp = self._node.get_clock().now().to_msg()

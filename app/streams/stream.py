@@ -25,7 +25,7 @@ SENTENCES = 8
 """That a stream says of what it was sent."""
 
 
-class Reading(NamedTuple):
+class Moment(NamedTuple):
     """One moment; scene axes, y up; NaN for what is not there yet."""
 
     tick: int
@@ -49,12 +49,12 @@ class Reading(NamedTuple):
     """Whether somebody's pose has come lately."""
 
 
-def reading_of(state: SceneState, felt: float, led: bool) -> Reading:
+def moment_of(state: SceneState, felt: float, led: bool) -> Moment:
     """What a picture says, in arrays of its own."""
     bearing = np.flatnonzero(state.contact_state != OPEN)
     size = np.linalg.norm(state.contact_force[bearing], axis=1)
     kept = bearing[np.argsort(-size, kind="stable")[:MOST_CONTACTS]]
-    return Reading(
+    return Moment(
         int(state.tick), float(state.time), state.device_point.copy(), state.device_turn.copy(),
         state.held_point.copy(), felt * state.hand_force, state.contact_point[kept],
         state.contact_force[kept], tuple(CONTACT_STATES[k] for k in state.contact_state[kept]), led,
@@ -100,7 +100,7 @@ class Stream(ABC):
         # those that were missed are not made up for
         period = 1.0 / self.rate
         self._due = (self._due if now - self._due < period else now) + period
-        self.publish(reading_of(state, felt, self.guide.leads))
+        self.publish(moment_of(state, felt, self.guide.leads))
 
     @property
     @abstractmethod
@@ -108,7 +108,7 @@ class Stream(ABC):
         """Sentences for whoever opened it: how others reach it, and what to mind."""
 
     @abstractmethod
-    def publish(self, reading: Reading) -> None:
+    def publish(self, reading: Moment) -> None:
         """Send a reading to whoever listens, and wait for nobody."""
 
     @abstractmethod

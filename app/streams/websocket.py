@@ -22,10 +22,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
-from palpo.app.streams.stream import Reading, Stream
+from palpo.app.streams.stream import Moment, Stream
 from palpo.haptics.backends.sealing import new_key
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.guided import Pose, pose_of
+from palpo.haptics.guided import SentPose, pose_of
 
 TOKEN_VARIABLE = "PALPO_STREAM_TOKEN"
 """Variable that holds the token; without it each run makes one."""
@@ -55,7 +55,7 @@ class Sent(BaseModel):
     buttons: int = 0
 
 
-def decode(text: str | bytes) -> Pose:
+def decode(text: str | bytes) -> SentPose:
     """The pose of a message. Raises ValueError, in a sentence, for one that is none."""
     try:
         sent = Sent.model_validate_json(text)
@@ -66,7 +66,7 @@ def decode(text: str | bytes) -> Pose:
     return pose_of(sent.position, sent.orientation, sent.buttons)
 
 
-def encode(reading: Reading) -> str:
+def encode(reading: Moment) -> str:
     """The message of a reading; null for what is not there yet."""
 
     def numbers(values: Any) -> list[float] | None:
@@ -142,7 +142,7 @@ class Websocket(Stream):
             self._loop.call_soon_threadsafe(self._over.set)
             self._thread.join(PATIENCE)
 
-    def publish(self, reading: Reading) -> None:
+    def publish(self, reading: Moment) -> None:
         if self._listeners:
             self._loop.call_soon_threadsafe(self._spread, encode(reading))
 

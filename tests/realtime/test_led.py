@@ -17,7 +17,7 @@ from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.device import MAILBOX, make_virtual_device
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.errors import HapticsError
-from palpo.haptics.guided import SPEED, Guide, GuidedThread, Pose
+from palpo.haptics.guided import SPEED, Guide, GuidedThread, SentPose
 from palpo.haptics.limits import GENTLE, make_limits
 from palpo.haptics.row import NAMES
 from tests.ros import stand_in
@@ -46,7 +46,7 @@ def test_while_nobody_leads_the_force_is_off_and_each_beginning_is_without_a_jum
         begun = int(tick_count(servo))
         for origin in (5.0, -3.0):
             for k in range(60):
-                guide.put(Pose(np.array([origin + 1e-3 * min(k, 10), 0.0, 0.0]), UPRIGHT))
+                guide.put(SentPose(np.array([origin + 1e-3 * min(k, 10), 0.0, 0.0]), UPRIGHT))
                 time.sleep(0.01)
             assert servo.sent[0] < 0.0, "the wall is felt"
             wait_until(lambda: is_frozen(servo))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from palpo.app.streams import stream as streams
 from palpo.app.streams.ros import FRAME, TO_ROS, Ros, along, from_ros, to_ros
-from palpo.app.streams.stream import MOST_CONTACTS, MOST_HZ, Stream, reading_of
+from palpo.app.streams.stream import MOST_CONTACTS, MOST_HZ, Stream, moment_of
 from palpo.app.streams.websocket import LISTENERS, LONGEST, MOST_MESSAGES, Websocket, decode, encode
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guided import LARGEST
@@ -77,7 +77,7 @@ forces_drawn = st.lists(st.tuples(*[st.floats(-1e3, 1e3)] * 3), max_size=2 * MOS
 
 @given(forces_drawn, st.booleans(), st.sampled_from([0.0, 0.5, 1.0]))
 def test_a_reading_has_the_largest_bearing_contacts_and_is_strict_json(forces, told, felt):
-    reading = reading_of(state_with(forces, told), felt, led=False)
+    reading = moment_of(state_with(forces, told), felt, led=False)
 
     def refuse(constant):
         raise AssertionError(constant)
@@ -202,7 +202,7 @@ def test_what_is_no_pose_or_too_much_ends_its_own_connection_and_nothing_else(op
     with connected(open_socket) as other, connected(open_socket) as connection:
         assert closing(connection, *texts) == code
         assert len(texts) > 1 or not open_socket.guide.leads
-        open_socket.publish(reading_of(state_with(), 1.0, False))
+        open_socket.publish(moment_of(state_with(), 1.0, False))
         assert json.loads(other.recv(timeout=10.0))["tick"] == 7
 
 
@@ -213,7 +213,7 @@ def test_a_pose_reaches_the_guide_of_one_leader_and_readings_reach_all(open_sock
         assert pose.position.tolist() == [1, 2, 3]
         second.send('{"position": [9, 9, 9]}')
         assert open_socket.guide.read(0.1) is None
-        open_socket.publish(reading_of(state_with([(0.0, 3.0, 4.0)]), 1.0, True))
+        open_socket.publish(moment_of(state_with([(0.0, 3.0, 4.0)]), 1.0, True))
         for listener in (first, second):
             said = json.loads(listener.recv(timeout=10.0))
             assert said["contacts"] == [{"point": [0, 1, 2], "force": [0, 3, 4], "state": "stick"}]
@@ -229,7 +229,7 @@ def test_no_more_than_a_few_may_listen(open_socket):
 
 def test_who_does_not_read_misses_readings_and_nobody_waits_for_him(open_socket):
     with connected(open_socket, max_queue=1) as slow, connected(open_socket) as quick:
-        reading = reading_of(state_with([(0.0, 1.0, 0.0)] * MOST_CONTACTS), 1.0, False)
+        reading = moment_of(state_with([(0.0, 1.0, 0.0)] * MOST_CONTACTS), 1.0, False)
         count = 4000
         for k in range(count):
             open_socket.publish(reading._replace(tick=k))
@@ -288,7 +288,7 @@ def lead(x=(0.0, 0.0, 0.0), q=(1.0, 0.0, 0.0, 0.0), frame="", stamp=0):
 
 def test_a_reading_becomes_messages_in_the_axes_and_units_of_ros(graph):
     with Ros(100.0, "desk") as node:
-        node.publish(reading_of(state_with([(0.0, 3.0, 0.0), (0.0, 0.0, 5.0)]), 1.0, False))
+        node.publish(moment_of(state_with([(0.0, 3.0, 0.0), (0.0, 0.0, 5.0)]), 1.0, False))
         said = {topic: sent[-1] for topic, sent in graph.published.items()}
         pose, force, contacts, sizes = (
             said[f"/desk/{k}"] for k in ("pose", "force", "contacts", "contact_forces")
@@ -303,7 +303,7 @@ def test_a_reading_becomes_messages_in_the_axes_and_units_of_ros(graph):
         q = contacts.poses[1].orientation
         # the second force is upward
         assert quaternion_matrix([q.w, q.x, q.y, q.z])[:, 0] == pytest.approx([0.0, 0.0, 1.0])
-        node.publish(reading_of(state_with(told=False), 1.0, False))
+        node.publish(moment_of(state_with(told=False), 1.0, False))
         assert len(graph.published["/desk/pose"]) == 1
     assert not graph.nodes and graph.contexts[-1].state == "down"
 

@@ -17,7 +17,7 @@ from palpo.haptics.guided import (
     TURN,
     FollowedPose,
     Guide,
-    Pose,
+    SentPose,
     pose_of,
 )
 from palpo.haptics.led import FAR
@@ -51,7 +51,7 @@ def followed(told, start=(0.0, 0.0, 0.0)):
 def strokes(offset=(0.0, 0.0, 0.0), about=UPRIGHT):
     """A slow stroke with a turn, by somebody whose own place and grip are others."""
     return [
-        Pose(
+        SentPose(
             offset + np.array([0.3 * k * DT, 0.1 * math.sin(k * DT), 0.0]),
             quaternion_product(quaternion_from_axis_angle([0, 1, 0], 0.5 * k * DT), about),
         )
@@ -80,10 +80,10 @@ def test_nothing_that_is_sent_makes_it_faster_than_a_calm_hand_nor_leads_it_away
 def test_a_leap_is_a_new_beginning_and_not_a_way():
     led = FollowedPose(np.zeros(3), UPRIGHT)
     for x in (0.0, 0.9 * LEAP, 5.0, 5.0 + 0.5 * LEAP):
-        led.hear(Pose(np.array([x, 0.0, 0.0]), UPRIGHT))
+        led.hear(SentPose(np.array([x, 0.0, 0.0]), UPRIGHT))
         led.move(1.0)
     assert led.position == pytest.approx([1.4 * LEAP, 0.0, 0.0])
-    led.hear(Pose(np.array([5.0 + 0.5 * LEAP, 0.0, 0.0]), quaternion_from_axis_angle([0, 1, 0], 2.0)))
+    led.hear(SentPose(np.array([5.0 + 0.5 * LEAP, 0.0, 0.0]), quaternion_from_axis_angle([0, 1, 0], 2.0)))
     led.move(1.0)
     assert angle(led.orientation, UPRIGHT) < 1e-6
 
@@ -91,10 +91,10 @@ def test_a_leap_is_a_new_beginning_and_not_a_way():
 def test_after_it_was_let_go_it_stays_until_the_next_way():
     led = FollowedPose(np.zeros(3), UPRIGHT)
     for x in (0.0, 0.05):
-        led.hear(Pose(np.array([x, 0.0, 0.0]), UPRIGHT))
+        led.hear(SentPose(np.array([x, 0.0, 0.0]), UPRIGHT))
     led.let_go()
     led.move(1.0)
-    led.hear(Pose(np.array([0.08, 0.0, 0.0]), UPRIGHT))
+    led.hear(SentPose(np.array([0.08, 0.0, 0.0]), UPRIGHT))
     led.move(1.0)
     assert not led.position.any()
 
@@ -118,7 +118,7 @@ def test_one_leads_at_a_time_and_another_once_he_is_silent(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(guided.time, "monotonic", lambda: clock[0])
     guide, first, second = Guide("a test"), object(), object()
-    here, there = (Pose(np.full(3, x), UPRIGHT) for x in (1.0, 2.0))
+    here, there = (SentPose(np.full(3, x), UPRIGHT) for x in (1.0, 2.0))
     assert guide.put(here, first) and not guide.put(there, second)
     assert guide.read(0.0) is here and guide.read(0.0) is None
     clock[0] = 0.5 * SILENCE
