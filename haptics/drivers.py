@@ -26,7 +26,7 @@ from palpo.haptics.reasons import REASONS, RUNNING, STOP_REQUESTED
 from palpo.haptics.row import write_row
 from palpo.haptics.servo import Servo
 from palpo.haptics.statistics import LATE, count_duration, make_statistics, summarise_duration
-from palpo.haptics.step import call_system, servo_step
+from palpo.haptics.step import call_system, led_servo, servo_step
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import inlined, kernel
 
@@ -49,28 +49,49 @@ def servo_run(servo, n):
     return tick_count(servo) - first
 
 
+@inlined
+def _impose(port, position, orientation, velocity, spin):
+    """A hand's pose in the scene's axes."""
+    for i in range(3):
+        port.position[i] = position[i]
+        port.velocity[i] = velocity[i]
+        port.angular_velocity[i] = spin[i]
+    for i in range(4):
+        port.orientation[i] = orientation[i]
+
+
+@inlined
+def _write_led(row, servo, tick):
+    """A tick under an imposed hand: nothing was sent and nobody was late."""
+    write_row(
+        row, tick, servo.dt, servo.port, servo.device_port, servo.sent, servo.turned, 0, 0.0, 0.0,
+        servo.energy.joules[0].energy, 1.0,
+    )  # fmt: skip
+
+
 @kernel
 def servo_lead(servo, positions, orientations, velocities, spins, rows):
-    """Ticks of the system alone under a hand that is imposed: no device, no limits, no clock.
+    """Ticks of the system alone under hands that are imposed: no device, no limits, no clock.
 
-    positions (n, 3) [m], orientations (n, 4), velocities (n, 3) [m/s] and spins (n, 3) [rad/s] in the scene's
-    axes, one row a tick. rows (n, len(COLUMNS)): what each tick came to. Returns how many were well.
+    positions (n, hands, 3) [m], orientations (n, hands, 4), velocities (n, hands, 3) [m/s] and spins
+    (n, hands, 3) [rad/s] in the scene's axes, one row a tick. rows (n, hands, len(COLUMNS)): what each tick
+    came to. Returns how many were well.
     """
-    port, control = servo.port, servo.control
+    control = servo.control
     for k in range(positions.shape[0]):
-        for i in range(3):
-            port.position[i] = positions[k, i]
-            port.velocity[i] = velocities[k, i]
-            port.angular_velocity[i] = spins[k, i]
-        for i in range(4):
-            port.orientation[i] = orientations[k, i]
+        _impose(servo.port, positions[k, 0], orientations[k, 0], velocities[k, 0], spins[k, 0])
+        for j in range(servo.beside.shape[0]):
+            own = j + 1
+            _impose(
+                led_servo(servo, j).port, positions[k, own], orientations[k, own], velocities[k, own],
+                spins[k, own],
+            )  # fmt: skip
         call_system(servo)
-        write_row(
-            rows[k], control[TICK], servo.dt, port, servo.device_port, servo.sent, servo.turned, 0, 0.0, 0.0,
-            servo.energy.joules[0].energy, 1.0,
-        )  # fmt: skip
+        _write_led(rows[k, 0], servo, control[TICK])
+        for j in range(servo.beside.shape[0]):
+            _write_led(rows[k, j + 1], led_servo(servo, j), control[TICK])
         control[TICK] += 1
-        if port.status[0].code != OK:
+        if servo.port.status[0].code != OK:
             return k
     return positions.shape[0]
 

@@ -51,7 +51,8 @@ _READ, _WRITE, _DATA = 0, 1, 2
 
 
 @inlined
-def _led(servo, k):
+def led_servo(servo, k):
+    """The servo of the hand after the k-th, which this one leads."""
     return handle_like(servo, servo.beside[k])
 
 
@@ -106,7 +107,7 @@ def _hear_pause(servo):
     granted = load_acquire(control, GRANTED)
     pausing, held = load_acquire(control, PAUSE) != 0, load_acquire(control, HOLD) != 0
     for k in range(servo.beside.shape[0]):
-        held = held or load_acquire(_led(servo, k).control, HOLD) != 0
+        held = held or load_acquire(led_servo(servo, k).control, HOLD) != 0
     if not pausing:
         control[USED] = granted
     return pausing or held, granted > control[USED] and not held
@@ -117,7 +118,7 @@ def _tell_end(servo):
     """All hands' servos have stopped, and why."""
     reason = stop_reason(servo.limit_state)
     for k in range(servo.beside.shape[0]):
-        store_release(_led(servo, k).control, REASON, reason)
+        store_release(led_servo(servo, k).control, REASON, reason)
     store_release(servo.control, REASON, reason)
 
 
@@ -125,7 +126,7 @@ def _tell_end(servo):
 def _tell_frozen(servo, frozen):
     """Whether all hands' servos stand still now; their devices look at their own."""
     for k in range(servo.beside.shape[0]):
-        store_release(_led(servo, k).control, FROZEN, frozen)
+        store_release(led_servo(servo, k).control, FROZEN, frozen)
     store_release(servo.control, FROZEN, frozen)
 
 
@@ -140,7 +141,7 @@ def _call_device(servo, which):
 def _call_devices(servo, which):
     _call_device(servo, which)
     for k in range(servo.beside.shape[0]):
-        _call_device(_led(servo, k), which)
+        _call_device(led_servo(servo, k), which)
 
 
 @inlined
@@ -148,7 +149,7 @@ def _rest(servo, late_ns):
     """A period of a frozen servo: zero force; returns True if a stop was asked for."""
     stand_still(servo, servo.control[TICK], late_ns)
     for k in range(servo.beside.shape[0]):
-        stand_still(_led(servo, k), servo.control[TICK], late_ns)
+        stand_still(led_servo(servo, k), servo.control[TICK], late_ns)
     _stop_together(servo)
     done = _all_faded(servo)
     if done:
@@ -169,9 +170,9 @@ def _stop_likewise(one, other):
 def _stop_together(servo):
     """What stops one hand stops all, for the same reason: the leader's, if it has one."""
     for k in range(servo.beside.shape[0]):
-        _stop_likewise(_led(servo, k).limit_state, servo.limit_state)
+        _stop_likewise(led_servo(servo, k).limit_state, servo.limit_state)
     for k in range(servo.beside.shape[0]):
-        _stop_likewise(servo.limit_state, _led(servo, k).limit_state)
+        _stop_likewise(servo.limit_state, led_servo(servo, k).limit_state)
 
 
 @inlined
@@ -179,7 +180,7 @@ def _all_faded(servo):
     """Whether a stop was asked for, and no hand feels anything any more."""
     faded = has_faded(servo.limit_state)
     for k in range(servo.beside.shape[0]):
-        faded = has_faded(_led(servo, k).limit_state) and faded
+        faded = has_faded(led_servo(servo, k).limit_state) and faded
     return faded
 
 
@@ -188,7 +189,7 @@ def _is_silent(servo):
     """Whether every hand's gain is zero."""
     silent = servo.limit_state.gate[0].gain == 0.0
     for k in range(servo.beside.shape[0]):
-        silent = _led(servo, k).limit_state.gate[0].gain == 0.0 and silent
+        silent = led_servo(servo, k).limit_state.gate[0].gain == 0.0 and silent
     return silent
 
 
@@ -208,16 +209,16 @@ def _step(servo, late_ns, paced):
     waiting = servo.port.status[0].flags & WAITING != 0
     take_in(servo, tick, frozen, waiting, late_ns)
     for k in range(hands):
-        take_in(_led(servo, k), tick, frozen, waiting, late_ns)
+        take_in(led_servo(servo, k), tick, frozen, waiting, late_ns)
     _stop_together(servo)
     call_system(servo)
     for k in range(hands):
-        give_out(_led(servo, k), pausing, k + 1, muted)
+        give_out(led_servo(servo, k), pausing, k + 1, muted)
     give_out(servo, pausing, 0, muted)
     step_ns = now_ns(servo.scratch) - start
     for k in range(hands):
         if servo.recording:
-            _record(_led(servo, k), tick, 0, 0)
+            _record(led_servo(servo, k), tick, 0, 0)
     if servo.recording:
         _record(servo, tick, late_ns if paced else 0, step_ns if paced else 0)
     statistics = servo.statistics

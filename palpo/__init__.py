@@ -14,7 +14,9 @@
 
 `load` and `scenes` give scenes, and `Scene` makes one of parts such as `Soft` and `Tool`; `Scene.build` gives
 a model, `Model.start` a state; `run` runs a scene on a device in real time, `replay` repeats a recording,
-`restore` goes on from a saved state, `solve` solves contact problems.
+`restore` goes on from a saved state, `solve` solves contact problems. `State.fields` and `State.mesh` tell
+what a body feels inside, `export` writes a recording for other programs; `materials`, `sweep`, `converge`,
+`snap` and `identify` are the commands of these names.
 Units are SI, axes right-handed with y up, quaternions (w, x, y, z). What cannot be used is refused with
 `Refusal`, whose text says what and why. docs/tutorial.md leads through all of it.
 
@@ -30,8 +32,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from palpo.app.library.computing import Convergence as Convergence
+    from palpo.app.library.computing import KnownMaterial as KnownMaterial
+    from palpo.app.library.computing import converge as converge
+    from palpo.app.library.computing import identify as identify
+    from palpo.app.library.computing import identify_connector as identify_connector
+    from palpo.app.library.computing import materials as materials
+    from palpo.app.library.computing import snap as snap
+    from palpo.app.library.computing import sweep as sweep
+    from palpo.app.library.fields import Fields as Fields
     from palpo.app.library.model import Model as Model
     from palpo.app.library.model import restore as restore
+    from palpo.app.library.runs import export as export
     from palpo.app.library.runs import replay as replay
     from palpo.app.library.runs import run as run
     from palpo.app.library.runs import solve as solve
@@ -40,6 +52,7 @@ if TYPE_CHECKING:
     from palpo.app.library.scene import load as load
     from palpo.app.library.scene import scenes as scenes
     from palpo.app.library.state import Contacts as Contacts
+    from palpo.app.library.state import Hand as Hand
     from palpo.app.library.state import Pose as Pose
     from palpo.app.library.state import State as State
     from palpo.app.library.state import Ticks as Ticks
@@ -53,8 +66,13 @@ _PLACES = {
     "config.words": ("Refusal",),
     "app.library.scene": ("Scene", "load", "scenes"),
     "app.library.model": ("Model", "restore"),
-    "app.library.state": ("State", "Pose", "Contacts", "Ticks"),
-    "app.library.runs": ("replay", "run", "solve", "solvers"),
+    "app.library.state": ("State", "Pose", "Hand", "Contacts", "Ticks"),
+    "app.library.fields": ("Fields",),
+    "app.library.runs": ("export", "replay", "run", "solve", "solvers"),
+    "app.library.computing": (
+        "Convergence", "KnownMaterial", "converge", "identify", "identify_connector", "materials", "snap",
+        "sweep",
+    ),
     "app.report.outcome": ("Outcome",),
     "physics.contact.problem": ("ContactProblem", "ContactResult"),
     "config.parts": (
@@ -77,8 +95,10 @@ _PLACES = {
 _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name in names}
 
 __all__ = [
-    "load", "scenes", "Scene", "Model", "State", "Pose", "Contacts", "Ticks", "restore", "run", "replay",
-    "Outcome", "solve", "solvers", "ContactProblem", "ContactResult", "Refusal", *_PLACES["config.parts"],
+    "load", "scenes", "Scene", "Model", "State", "Pose", "Hand", "Fields", "Contacts", "Ticks",
+    "restore", "run", "replay", "export", "Outcome", "solve", "solvers", "materials", "KnownMaterial",
+    "sweep", "converge", "Convergence", "snap", "identify", "identify_connector", "ContactProblem",
+    "ContactResult", "Refusal", *_PLACES["config.parts"],
 ]  # fmt: skip
 
 

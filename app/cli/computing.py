@@ -268,9 +268,8 @@ def _identify(options: argparse.Namespace) -> int:
         raise Refusal("--measured: a connector needs the CSV file of its insertion; a material a file.csv")
     from palpo.app.cli.identify import identify, print_identified
 
-    print_identified(
-        identify(options.measured_on, options.overrides, options.measured, options.speed, options.beside)
-    )
+    told = options.measured_on, options.overrides, options.measured, options.speed, options.beside
+    print_identified(identify(*told, Progress()))
     return 0
 
 

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from palpo.app.cli.log import KEPT, LARGEST, log_file
 from palpo.app.devices.device import Device
-from palpo.app.devices.table import DEVICES, kind_of, offered
+from palpo.app.devices.table import devices, kind_of, offered
 from palpo.app.runtime.machine import ask_realtime, cores, machine_info
 from palpo.physics.numerics.kernels import cache_home
 
@@ -112,7 +112,7 @@ def print_devices() -> int:
 
     console = Console(highlight=False, soft_wrap=True)
     table = Table(show_header=False, box=None, pad_edge=False)
-    questions = {kind.word: kind.question for kind in known.DEVICES}
+    questions = {kind.word: kind.question for kind in known.devices()}
     for name, line in offered().items():
         question = questions.get(name.partition(":")[0])
         ok, words = _answer(partial(_tried, question)) if question else (True, "")
@@ -270,7 +270,7 @@ ABILITIES: tuple[tuple[str, bool, Callable[[], Answer]], ...] = (
     ("pictures", False, _pictures),
     ("window", False, _window),
     ("panel", False, _panel),
-    *((kind.label, False, _of(kind)) for kind in DEVICES if kind.label),
+    *((kind.label, False, _of(kind)) for kind in devices() if kind.label),
     ("recordings", False, _recordings),
     ("log", False, _log),
 )

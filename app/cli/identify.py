@@ -33,7 +33,12 @@ class Identified:
 
 
 def identify(
-    scene: str, overrides: Sequence[str], path: Path, speed: float | None, other: str | None
+    scene: str,
+    overrides: Sequence[str],
+    path: Path,
+    speed: float | None,
+    other: str | None,
+    progress: Progress,
 ) -> Identified:
     """Constants of a scene's connector from a measured insertion, on its mesh and another.
 
@@ -42,12 +47,12 @@ def identify(
     """
     measured = measured_curve(path, speed)
     own = scene_of(scene, overrides).connector
-    found = _found(scene, overrides, measured, "")
+    found = _found(scene, overrides, measured, "", progress)
     if other is not None:
-        found = beside(found, _found(other, overrides, measured, ", other mesh"))
+        found = beside(found, _found(other, overrides, measured, ", other mesh", progress))
     elif not isinstance(own, FilesConnector):
         mesh = "fine" if own.mesh == "coarse" else "coarse"
-        again = _found(scene, (*overrides, f'connector.mesh="{mesh}"'), measured, f", {mesh} mesh")
+        again = _found(scene, (*overrides, f'connector.mesh="{mesh}"'), measured, f", {mesh} mesh", progress)
         fine, coarse = (found, again) if own.mesh == "fine" else (again, found)
         found = beside(fine, coarse)
     meshes = 1 if other is None and isinstance(own, FilesConnector) else 2
@@ -56,8 +61,8 @@ def identify(
     return Identified(Constant(modulus * share.value, modulus * share.error, share.told), found, meshes)
 
 
-def _found(scene: str, overrides: Sequence[str], measured: Curve, name: str) -> Constants:
-    spec, progress = scene_of(scene, overrides), Progress()
+def _found(scene: str, overrides: Sequence[str], measured: Curve, name: str, progress: Progress) -> Constants:
+    spec = scene_of(scene, overrides)
     with progress.stage(f"meshes, distance{name}"):
         connector = connector_of(spec, progress)
         numerics, field = numerics_of(spec), field_of(spec, connector)

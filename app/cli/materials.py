@@ -4,6 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from palpo.app.cli.refusal import chosen_of
+from palpo.app.library.computing import KnownMaterial, materials
 from palpo.config.schema.material import SoftMaterial, library
 
 
@@ -14,17 +15,16 @@ def print_materials(name: str | None) -> None:
     """
     console = Console(highlight=False, soft_wrap=True)
     if name is not None:
-        entry = chosen_of(name, library(), "material")
+        entry: KnownMaterial = chosen_of(name, materials(), "material")
         console.print(told(name), markup=False)
-        console.print(f"source: {entry['source']}\nhow sure: {entry['sure']}", markup=False)
+        console.print(f"source: {entry.source}\nhow sure: {entry.sure}", markup=False)
         return
     table = Table("material", "E", "nu", "kg/m3", "law", "how sure")
     table.columns[0].no_wrap = True
-    for key, entry in library().items():
-        made = SoftMaterial.model_validate(key)
+    for key, (made, _, sure) in materials().items():
         table.add_row(
             key, stiffness(made.youngs_modulus), f"{made.poisson_ratio:g}", f"{made.density:g}", made.law,
-            entry["sure"],
+            sure,
         )  # fmt: skip
     Console(highlight=False).print(table)
     print("palpo materials NAME tells a material's constants and their source; E is that at rest")

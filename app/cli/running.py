@@ -79,6 +79,14 @@ def add_running(commands: Any) -> None:
                       help="speed of the film; 0.1 is ten times slower (1)")  # fmt: skip
     film.set_defaults(command=_film)
 
+    out = commands.add_parser("export", help="write a recording for other programs: VTK, USD, glTF")
+    out.add_argument("file", type=Path, metavar="RECORDING", help="a file that `palpo run --record` wrote")
+    out.add_argument("--vtk", type=Path, metavar="DIR", help="folder for a series of VTK files, for ParaView")
+    out.add_argument("--usd", type=Path, metavar="FILE", help="name of a USD file: .usda, .usdc or .usd")
+    out.add_argument("--gltf", type=Path, metavar="FILE", help="name of a glTF file: .glb or .gltf")
+    out.add_argument("--fps", type=float, default=25.0, metavar="N", help="moments per second (25)")
+    out.set_defaults(command=_export)
+
     hand = commands.add_parser("hand", help="use a device on this computer to touch a scene on another one")
     hand.add_argument(
         "place",
@@ -342,6 +350,15 @@ def _film(options: argparse.Namespace) -> int:
         from palpo.app.report.film import film
     out = film(options.file, options.out, options.fps, options.size, options.speed, progress)
     print(f"wrote {out}")
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    progress = Progress()
+    with progress.stage(LOADING):
+        from palpo.app.report.export import export
+    for path in export(options.file, options.vtk, options.usd, options.gltf, options.fps, progress):
+        print(f"wrote {path}")
     return 0
 
 

@@ -13,7 +13,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -134,7 +134,7 @@ def run_sweep(
 ) -> list[dict[str, Any]]:
     """All runs; their rows, also written to `table` (.parquet or .csv).
 
-    jobs: processes on this machine; scheduler: address of a Dask scheduler instead.
+    jobs: processes on this machine, one being this one; scheduler: address of a Dask scheduler instead.
     Raises Refusal, ConfigError; KeyboardInterrupt leaves the journal.
     """
     console = console or Console(stderr=True, highlight=False, markup=False)
@@ -146,7 +146,12 @@ def run_sweep(
     todo = [i for i in range(len(points)) if i not in journal.rows]
     if journal.rows:
         console.print(f"{len(journal.rows)} of {len(points)} runs were finished before")
-    with _client(jobs, scheduler) as client, journal, _bar(console, len(points), len(journal.rows)) as step:
+    alone = scheduler is None and jobs in (None, 1)
+    with (
+        nullcontext() if alone else _client(jobs, scheduler) as client,
+        journal,
+        _bar(console, len(points), len(journal.rows)) as step,
+    ):
         for i, row in _finished(client, sweep, points, todo):
             journal.add(i, row)
             step()
@@ -157,9 +162,12 @@ def run_sweep(
 
 
 def _finished(
-    client: Client, sweep: Sweep, points: Sequence[Mapping[str, str]], todo: Sequence[int]
+    client: Client | None, sweep: Sweep, points: Sequence[Mapping[str, str]], todo: Sequence[int]
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Number and row of each run, as they end."""
+    """Number and row of each run, as they end; without a client they are made here, one after the other."""
+    if client is None:
+        yield from ((i, one_run(sweep, points[i])) for i in todo)
+        return
     from distributed import as_completed
 
     # every run is a run of its own, whatever its values: Dask would take two equal calls for one
@@ -175,7 +183,7 @@ def _finished(
 
 @contextmanager
 def _client(jobs: int | None, scheduler: str | None) -> Iterator[Client]:
-    """Dask's scheduler at an address, or one of our own with `jobs` processes."""
+    """Dask's scheduler at an address, or one of our own with `jobs` processes, two or more."""
     try:
         import dask
         from distributed import Client, LocalCluster
@@ -197,7 +205,7 @@ def _client(jobs: int | None, scheduler: str | None) -> Iterator[Client]:
             return
         with (
             LocalCluster(
-                n_workers=jobs or 1, threads_per_worker=1, processes=True, memory_limit=0,
+                n_workers=jobs, threads_per_worker=1, processes=True, memory_limit=0,
                 dashboard_address=None, silence_logs=50,
             ) as cluster,
             Client(cluster) as client,

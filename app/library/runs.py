@@ -80,6 +80,29 @@ def replay(recording: str | Path, scene: str | None = None) -> Outcome:
 
 @refusing
 @single_threaded
+def export(
+    recording: str | Path,
+    *,
+    vtk: str | Path | None = None,
+    usd: str | Path | None = None,
+    gltf: str | Path | None = None,
+    fps: float = 25.0,
+    progress: bool = False,
+) -> list[Path]:
+    """Write a recorded run for other programs, metres and y up; the paths of what was written.
+
+    vtk: a folder for a series of VTK files, a body each, for ParaView. usd: a .usda, .usdc or .usd file.
+    gltf: a .glb or .gltf file, whose animation it is. fps: moments a second of the scene. Raises Refusal for
+    what cannot be repeated or written.
+    """
+    from palpo.app.report.export import export as exported
+
+    folder, stage, model = (None if path is None else Path(path) for path in (vtk, usd, gltf))
+    return exported(Path(recording), folder, stage, model, fps, Progress() if progress else Silent())
+
+
+@refusing
+@single_threaded
 def solve(
     problem: Any,
     b: ArrayLike | None = None,

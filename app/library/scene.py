@@ -121,6 +121,20 @@ class Scene:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def _repr_html_(self) -> str:
+        from palpo.app.report.notebook import as_html, picture_of
+        from palpo.app.visual.rest import rest_picture
+        from palpo.physics.numerics.errors import InputError
+
+        try:
+            geometry, state = rest_picture(self.spec)
+            picture = picture_of(geometry, [state], self.spec.view)
+            rows: dict[str, object] = {"bodies": ", ".join(d.name for d in geometry.drawables)}
+        except InputError as error:
+            picture, rows = "", {"meshes": str(error)}
+        rows = {"description": self.spec.description, "system": self.system, **rows}
+        return as_html(self.title, rows | {"servo": f"{self.spec.rates.servo_hz:g} Hz"}, picture)
+
     def __repr__(self) -> str:
         return f"<palpo.Scene {self.name}: {self.title} ({self.system})>"
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from scipy.spatial.transform import Rotation
 
 from palpo.app.devices.hands import Paths
 from palpo.app.library.blas import single_threaded
+from palpo.app.library.fields import CavityReading, Fields, fields_of, meshio_mesh
 from palpo.app.library.refusals import refusing
 from palpo.app.runtime.rigs import Rig
 from palpo.config.words import Refusal
@@ -18,8 +20,9 @@ from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drain import drain_rows
 from palpo.haptics.drivers import servo_lead, servo_run
 from palpo.haptics.reasons import REASONS, RUNNING
-from palpo.haptics.row import COLUMNS, NAMES
+from palpo.haptics.row import COLUMNS, NAMES, OWN
 from palpo.physics.contact.problem import ContactProblem
+from palpo.physics.exchange.port import Port
 from palpo.physics.exchange.snapshot import CONTACT_STATES, COUNTERS, SceneState
 
 if TYPE_CHECKING:
@@ -35,6 +38,19 @@ class Pose(NamedTuple):
     """[m], shape (3,)."""
     orientation: Floats
     """Unit quaternion (w, x, y, z), shape (4,)."""
+
+
+class Hand(NamedTuple):
+    """A hand of the scene, and what it feels."""
+
+    pose: Pose
+    """Where it is."""
+    held: Floats
+    """Where the point that it holds is [m], shape (3,)."""
+    force: Floats
+    """On it, before its device's limits [N], shape (3,)."""
+    torque: Floats
+    """On it [N m], shape (3,)."""
 
 
 class Contacts(NamedTuple):
@@ -67,6 +83,8 @@ class Ticks(NamedTuple):
     """Sweeps of the contact solver, shape (n,)."""
     residual: Floats
     """Relative residual of its solution, shape (n,)."""
+    further: tuple[Ticks, ...] = ()
+    """The same of each hand after the first, where the scene has several."""
 
     @property
     def work(self) -> float:
@@ -96,69 +114,98 @@ class State:
 
     @single_threaded
     def step(
-        self, ticks: int | None = None, hand: ArrayLike | None = None, orientation: ArrayLike | None = None
+        self,
+        ticks: int | None = None,
+        hand: ArrayLike | None = None,
+        orientation: ArrayLike | None = None,
+        *,
+        hands: Sequence[ArrayLike | None] = (),
+        orientations: Sequence[ArrayLike | None] = (),
     ) -> Ticks:
         """Go on by some ticks, one by default, and return what happened in them.
 
-        Without a hand the scene's own simulated hand follows its path, with its device and limits, as in
-        `palpo run --lock-step`. hand: where the tool's held point is led instead [m]: (3,) is reached evenly
-        over the ticks, (n, 3) is one row a tick. orientation: of the hand, (4,) or (n, 4), unit quaternions
-        (w, x, y, z), evenly or one a tick too; without it the hand does not turn.
+        Without a hand the scene's own simulated hands follow their paths, with their devices and limits, as
+        in `palpo run --lock-step`. hand: where the tool's held point is led instead [m]: (3,) is reached
+        evenly over the ticks, (n, 3) is one row a tick. orientation: of the hand, (4,) or (n, 4), unit
+        quaternions (w, x, y, z), evenly or one a tick too; without it the hand does not turn. hands,
+        orientations: the same for each hand of a scene with several, in their order; one that is None, or not
+        told, stays where it is. What happened to the hands after the first is in `Ticks.further`.
         Raises Refusal for arrays of other shapes, and FloatingPointError or RuntimeError, in words, where the
         simulation cannot go on.
         """
-        if hand is None and orientation is None:
-            rows = self._follow(_count(1 if ticks is None else ticks))
+        if hand is not None or orientation is not None:
+            if len(hands) or len(orientations):
+                raise Refusal("step: give hand= and orientation=, or hands= and orientations=")
+            hands, orientations = [hand], [orientation]
+        if len(hands) or len(orientations):
+            rows = self._lead(*self._ways(ticks, hands, orientations))
         else:
-            rows = self._lead(*self._way(ticks, hand, orientation))
-        return _told(rows)
+            rows = self._follow(_count(1 if ticks is None else ticks))
+        first, *further = (_told(rows[:, k]) for k in range(rows.shape[1]))
+        return first._replace(further=tuple(further))
 
     def _follow(self, n: int) -> Floats:
-        """Ticks of the scene's own hand."""
+        """Ticks of the scene's own hands."""
         if self.led:
             raise Refusal("this state was led by hand=; go on with hand=, or start anew")
-        servo, rows = self.rig.servo, np.zeros((n, len(COLUMNS)))
+        servo, width = self.rig.servo, len(COLUMNS)
+        rows = np.zeros((n, 1 + len(servo.led), width))
         for first in range(0, n, self.rig.ratio):
             self._path.keep(int(tick_count(servo)))
             here = slice(first, min(first + self.rig.ratio, n))
             self.rig.lock.advance(here.stop - first, lambda k: servo_run(servo, k))
             self._check()
-            rows[here] = drain_rows(servo)[:, : len(COLUMNS)]
+            found = drain_rows(servo)
+            rows[here] = found[:, None, :width]
+            for k in range(len(servo.led)):
+                rows[here, k + 1, OWN] = found[:, width + k * len(OWN) : width + (k + 1) * len(OWN)]
         return rows
 
-    def _way(
-        self, ticks: int | None, hand: ArrayLike | None, orientation: ArrayLike | None
+    def _ways(
+        self,
+        ticks: int | None,
+        hands: Sequence[ArrayLike | None],
+        orientations: Sequence[ArrayLike | None],
     ) -> tuple[Floats, Floats]:
-        """Positions (n, 3) and orientations (n, 4) of the hand, one a tick."""
-        here, turn = self.hand
-        to, turned = _rows(hand, here, 3, "hand"), _rows(orientation, turn, 4, "orientation")
-        counts = {len(a) for a in (to, turned) if a.ndim == 2}
+        """Positions (n, hands, 3) and orientations (n, hands, 4), one row a tick."""
+        poses = [one.pose for one in self.hands]
+        for name, told in (("hands", hands), ("orientations", orientations)):
+            if len(told) > len(poses):
+                raise Refusal(f"{name}: {len(told)} are told, and this scene has {len(poses)}")
+        ways = []
+        for k, pose in enumerate(poses):
+            to, turned = (told[k] if k < len(told) else None for told in (hands, orientations))
+            which = "hand" if len(poses) == 1 else f"hand {k + 1}"
+            ways.append(
+                (
+                    _rows(to, pose.position, 3, which),
+                    _rows(turned, pose.orientation, 4, f"{which}, orientation"),
+                )
+            )
+        counts = {len(a) for way in ways for a in way if a.ndim == 2}
         if ticks is not None:
             counts.add(_count(ticks))
         if len(counts) > 1:
-            raise Refusal(
-                f"hand, orientation and ticks differ in length: {' and '.join(map(str, counts))} ticks"
-            )
+            lengths = " and ".join(map(str, sorted(counts)))
+            raise Refusal(f"hand, orientation and ticks differ in length: {lengths} ticks")
         n = counts.pop() if counts else 1
-        share = np.arange(1, n + 1)[:, None] / max(n, 1)
-        if to.ndim == 1:
-            to = here + share * (to - here)
-            to[-1:] = np.asarray(hand if hand is not None else here, float)
-        if turned.ndim == 1:
-            way = (_rotation(turned) * _rotation(turn).inv()).as_rotvec()
-            turned = (Rotation.from_rotvec(share * way) * _rotation(turn)).as_quat(scalar_first=True)
-        turned = turned / np.linalg.norm(turned, axis=1, keepdims=True)
-        return np.ascontiguousarray(to), np.ascontiguousarray(turned)
+        made = [_evenly(*way, *pose, n) for way, pose in zip(ways, poses, strict=True)]
+        return np.stack([to for to, _ in made], axis=1), np.stack([turned for _, turned in made], axis=1)
 
     def _lead(self, to: Floats, turned: Floats) -> Floats:
-        """Ticks of an imposed hand."""
-        n, dt, (here, turn) = len(to), self.rig.dt, self.hand
-        velocities = np.diff(np.vstack([here, to]), axis=0) / dt
-        turns = _rotation(np.vstack([turn, turned]))
-        spins = (turns[1:] * turns[:-1].inv()).as_rotvec() / dt if n else np.zeros((0, 3))
+        """Ticks of imposed hands."""
+        (n, hands), dt = to.shape[:2], self.rig.dt
+        here = np.array([one.pose.position for one in self.hands])[None]
+        turn = np.array([one.pose.orientation for one in self.hands])[None]
+        velocities = np.diff(np.concatenate([here, to]), axis=0) / dt
+        turns = np.concatenate([turn, turned])
+        spins = np.zeros((n, hands, 3))
+        if n:
+            way = _rotation(turns[1:].reshape(-1, 4)) * _rotation(turns[:-1].reshape(-1, 4)).inv()
+            spins[:] = way.as_rotvec().reshape(n, hands, 3) / dt
         if tick_count(self.rig.servo) == 0:
             velocities[:1] = spins[:1] = 0.0  # at the first tick the scene takes the hand to be where it is
-        rows = np.zeros((n, len(COLUMNS)))
+        rows = np.zeros((n, hands, len(COLUMNS)))
         done, self.led = 0, True
 
         def make(k: int) -> None:
@@ -197,10 +244,21 @@ class State:
 
     @property
     def hand(self) -> Pose:
-        """Where the hand is, in the scene's axes."""
-        port = self.rig.servo.port
-        position = port.position if self.tick else self.rig.held
-        return Pose(np.array(position, float), port.orientation.copy())
+        """Where the hand is, in the scene's axes; the first, where there are several."""
+        return self.hands[0].pose
+
+    @property
+    def hands(self) -> tuple[Hand, ...]:
+        """All hands of the scene, the first one first."""
+        servo = self.rig.servo
+        return tuple(self._hand(one.port, k == 0) for k, one in enumerate((servo, *servo.led)))
+
+    def _hand(self, port: Port, first: bool) -> Hand:
+        position, held = port.position, port.info["held"][0]
+        if not self.tick:
+            position = held = self.rig.held if first else port.position
+        pose = Pose(np.array(position, float), port.orientation.copy())
+        return Hand(pose, np.array(held, float), port.force.copy(), port.torque.copy())
 
     @property
     def tool(self) -> Pose:
@@ -235,6 +293,35 @@ class State:
         status = tuple(CONTACT_STATES[int(k)] for k in seen.contact_state)
         return Contacts(seen.contact_point.copy(), seen.contact_force.copy(), status)
 
+    @property
+    def cavities(self) -> list[CavityReading]:
+        """The cavities between bodies and their air, the oldest first: pressure above the atmosphere's [Pa],
+        volume [m3], amount of air [mol], and the vertices of each body on their walls."""
+        self._seen()
+        return self.rig.cavities()
+
+    @refusing
+    @single_threaded
+    def fields(self, body: str) -> Fields:
+        """Strain, stress, contact pressure and cavity pressure of a body at each vertex; Refusal for a name
+        that the scene has not."""
+        return fields_of(self, body)
+
+    @refusing
+    @single_threaded
+    def mesh(self, body: str) -> Any:
+        """The body where it is now as a `meshio.Mesh` with its fields as point data: `.write("body.vtu")`."""
+        return meshio_mesh(self, body)
+
+    @refusing
+    def pyvista(self, body: str) -> Any:
+        """The same as a mesh of PyVista, `.plot(scalars="von_mises")`; Refusal where it is not installed."""
+        try:
+            import pyvista
+        except ImportError:
+            raise Refusal("a PyVista mesh needs PyVista: pip install 'palpo[viewer]'") from None
+        return pyvista.from_meshio(self.mesh(body))
+
     @refusing
     def problem(self) -> ContactProblem:
         """The contact problem of the last tick [m], [N], for `palpo.solve`; Refusal without a contact."""
@@ -261,6 +348,18 @@ class State:
         """End its worker threads; else they end with the program."""
         self.rig.low.close()
 
+    @single_threaded
+    def _repr_html_(self) -> str:
+        from palpo.app.report.notebook import as_html, picture_of
+
+        spec, force = self.model.scene.spec, np.linalg.norm(self.force)
+        picture = picture_of(self.rig.visual.geometry, [self._seen()], spec.view)
+        rows = {
+            "time": f"{self.time:g} s", "force on the hand": f"{force:.3g} N",
+            "contacts": len(self.contacts.points), "cavities": len(self.cavities),
+        }  # fmt: skip
+        return as_html(self.model.scene.title, rows, picture)
+
     def __repr__(self) -> str:
         return f"<palpo.State of {self.model.scene.name} at {self.time:g} s>"
 
@@ -281,6 +380,18 @@ def _rows(told: ArrayLike | None, here: Floats, width: int, name: str) -> Floats
     if width == 4 and not np.linalg.norm(values, axis=-1).all():
         raise Refusal(f"{name}: a quaternion of length zero is no orientation")
     return values
+
+
+def _evenly(to: Floats, turned: Floats, here: Floats, turn: Floats, n: int) -> tuple[Floats, Floats]:
+    """Positions (n, 3) and unit quaternions (n, 4): as they are told, or evenly from (3,) and (4,) on."""
+    share = np.arange(1, n + 1)[:, None] / max(n, 1)
+    if to.ndim == 1:
+        end, to = to, here + share * (to - here)
+        to[-1:] = end
+    if turned.ndim == 1:
+        way = (_rotation(turned) * _rotation(turn).inv()).as_rotvec()
+        turned = (Rotation.from_rotvec(share * way) * _rotation(turn)).as_quat(scalar_first=True)
+    return to, turned / np.linalg.norm(turned, axis=1, keepdims=True)
 
 
 def _rotation(quaternions: Floats) -> Rotation:

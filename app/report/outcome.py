@@ -52,6 +52,18 @@ class Outcome:
         """Exit status of the command."""
         return int(self.result["exit_status"])
 
+    def _repr_html_(self) -> str:
+        from palpo.app.report.notebook import as_html, picture_of
+
+        states = self.film or [state for _, state in self.states]
+        rows = {
+            "ended": self.result["exit_reason"], "duration": f"{self.result['duration_s']:.3g} s",
+            "device": self.result["device"], "largest force": f"{self.result['force_N']['max_norm']:.3g} N",
+            "deepest": f"{1e3 * self.result['penetration_m']['max']:.3g} mm",
+        }  # fmt: skip
+        picture = picture_of(self.geometry, states, self.view) if states else ""
+        return as_html(str(self.result["scene"]), rows, picture)
+
 
 def distribution(values: Sequence[float] | NDArray[np.float64], factor: float = 1.0) -> dict[str, float]:
     """p50, p99, p999 and max; empty without values."""

@@ -27,6 +27,9 @@ from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.slow_loop import SlowLoop
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.port import Port
+from palpo.physics.fem.element import Elements
+from palpo.physics.fem.elements import SolidMesh
+from palpo.physics.fem.material import Material
 from palpo.physics.numerics.errors import InputError
 
 WARM_PERIODS = 3
@@ -75,6 +78,31 @@ class Curves(NamedTuple):
     """Ascending, shape (n,)."""
     series: Mapping[str, NDArray[np.float64]]
     """By name, shape (n,) each."""
+
+
+class Solid(NamedTuple):
+    """A body of elements: its mesh is where it is at rest."""
+
+    mesh: SolidMesh
+    elements: Elements
+    material: Material
+    x: NDArray[np.float64] | None = None
+    """Where its nodes are now (n, 3) [m]; None where the picture's vertices are its nodes."""
+    drawn: NDArray[np.int32] | None = None
+    """Node of each vertex of the picture; None where they are the same."""
+
+
+class CavityReading(NamedTuple):
+    """A cavity between bodies."""
+
+    pressure: float
+    """Of its air, above the atmosphere's [Pa]."""
+    volume: float
+    """[m3]"""
+    amount: float
+    """Of its air [mol]."""
+    vertices: Mapping[str, NDArray[np.int64]]
+    """Of the picture, that are on its walls, by body."""
 
 
 class Rig(ABC):
@@ -147,6 +175,14 @@ class Rig(ABC):
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         return {}
+
+    def solids(self) -> dict[str, Solid]:
+        """The bodies of elements whose inside is known, by name."""
+        return {}
+
+    def cavities(self) -> list[CavityReading]:
+        """The cavities between bodies, by age."""
+        return []
 
     @property
     def mesh_errors(self) -> list[str]:

@@ -17,6 +17,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.integrated import PatchIntegrated
+from palpo.physics.fem.nodal_fields import nodal_mean
 from palpo.physics.fem.patch_tetrahedra import PatchTetrahedra
 from palpo.physics.mesh.tet import TetMesh
 
@@ -121,11 +122,7 @@ def _recovered_error(body: SoftBody, stress: Floats) -> float:
     """eta^2 [J] of stresses of elements (m, 3, 3) [Pa]."""
     e, m = body.elements, body.material
     volumes = e.shares.sum(axis=1)
-    nodes = len(body.mesh.nodes)
-    weights = np.bincount(e.cells.ravel(), np.repeat(volumes, 4), nodes)
-    means = np.zeros((nodes, 9))
-    np.add.at(means, e.cells, (volumes[:, None] * stress.reshape(-1, 9))[:, None, :])
-    means /= np.maximum(weights, np.finfo(float).tiny)[:, None]
+    means = nodal_mean(e, stress, len(body.mesh.nodes)).reshape(-1, 9)
     found = 0.0
     for corner in range(4):
         at = np.full(4, _FAR)

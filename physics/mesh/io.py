@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from palpo.physics.mesh import checks
 from palpo.physics.mesh.hex import HexMesh, orient_hexes, validate_hexes
 from palpo.physics.mesh.mending import mended
+from palpo.physics.mesh.quadratic import QuadraticTetMesh
 from palpo.physics.mesh.scans import SCANS, read_scan
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
@@ -112,13 +113,27 @@ def read_mended_surface(path: str | PathLike[str]) -> tuple[SurfaceMesh, list[st
 
 def write_solid_mesh(path: str | PathLike[str], mesh: TetMesh | HexMesh) -> None:
     """A mesh as VTU, VTK or Gmsh, by the ending of the name; raises InputError where it cannot be written."""
-    import meshio
-
-    kind = "tetra" if isinstance(mesh, TetMesh) else "hexahedron"
     try:
-        meshio.Mesh(mesh.nodes, [(kind, mesh.cells)]).write(path, VOLUMES[Path(path).suffix.lower()])
+        meshio_of(mesh, mesh.nodes).write(path, VOLUMES[Path(path).suffix.lower()])
     except OSError as error:
         raise InputError(f"{path}: cannot be written ({error.strerror or error}).") from error
+
+
+def meshio_of(
+    mesh: TetMesh | HexMesh | QuadraticTetMesh | None,
+    points: NDArray[np.float64],
+    triangles: NDArray[np.integer] | None = None,
+    data: dict[str, NDArray[np.float64]] | None = None,
+) -> Any:
+    """A `meshio.Mesh`: a solid's elements, or without one triangles (m, 3), over points (n, 3) [m].
+
+    data: fields of the points by name, (n,) or (n, k).
+    """
+    import meshio
+
+    kinds = {TetMesh: "tetra", HexMesh: "hexahedron", QuadraticTetMesh: "tetra10"}
+    cells = ("triangle", triangles) if mesh is None else (kinds[type(mesh)], mesh.cells)
+    return meshio.Mesh(points, [cells], point_data=data)
 
 
 def _elements(

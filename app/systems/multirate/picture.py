@@ -135,9 +135,11 @@ class Visual(Picture):
             local, triangles = self._rigid(body, number, triangles)
             rest = self._placed(number, local)
         else:
-            rest = scene.rest[first : first + n_points]
             if isinstance(body, Soft):
-                fixed = self.members[number].body.fixed
+                soft = self.members[number].body
+                # after its nodes come the fields of cavities, which are no places
+                n_points, fixed = len(soft.mesh.nodes), soft.fixed
+            rest = scene.rest[first : first + n_points]
         static = isinstance(body, Static)
         drawable = shapes.add(
             body.name, rest, triangles, colour=body.colour, fixed=fixed, static=static, **more

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.rigs import Rig, Start, no_contact
+from palpo.app.runtime.rigs import CavityReading, Rig, Solid, Start, no_contact
 from palpo.app.systems.multirate.build import build_scene, change_scene
 from palpo.app.systems.multirate.mesh_errors import mesh_errors
 from palpo.app.systems.multirate.picture import Visual
 from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.servo import make_servo
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.compliance.hold import held_point
 from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.servo import servo_tick, tick_data
@@ -77,6 +78,34 @@ class MultirateRig(Rig):
     def masses(self) -> dict[str, float]:
         """Mass of each moving body [kg]."""
         return self.scene.masses()
+
+    def solids(self) -> dict[str, Solid]:
+        """See Rig."""
+        found = ((self.scene.names[m.number], m.body) for m in self.scene.members)
+        return {
+            name: Solid(body.mesh, body.elements, body.material)
+            for name, body in found
+            if isinstance(body, SoftBody)
+        }
+
+    def cavities(self) -> list[CavityReading]:
+        """See Rig; those of the servo, whose walls are as the last frame found them."""
+        air, told = self.scene.air, self.high.engine.cavities
+        if air is None:
+            return []
+        names = [self.scene.names[member.number] for member in air.members]
+        found = []
+        for k in np.argsort(told.identity[: told.count[0]], kind="stable").tolist():
+            here = np.flatnonzero(air.identity == told.identity[k])
+            fields = air.field[here]
+            walls = {
+                name: np.flatnonzero(np.abs(wall.body.wall[fields]).sum(axis=(0, 2)))
+                for name, wall in zip(names, air.walls, strict=True)
+            }
+            volume = float(air.walls[0].body.volume[fields].sum())
+            gauge = float(told.pressure[k] - air.air.atmosphere)
+            found.append(CavityReading(gauge, volume, float(told.amount[k]), walls))
+        return found
 
     def warm_up(self, progress: Progress) -> None:
         """See Rig."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.report.outcome import vectors
-from palpo.app.runtime.rigs import Curves, Rig, Start, limits_met, no_contact
+from palpo.app.runtime.rigs import Curves, Rig, Solid, Start, limits_met, no_contact
 from palpo.app.systems.snap.build import build_model, matrices_of, settings_of
 from palpo.app.systems.snap.picture import SnapVisual
 from palpo.config.schema.snap import SnapScene
@@ -17,6 +17,7 @@ from palpo.physics.contact.problem import ContactProblem
 from palpo.physics.engine.lock_step import LockedLoops
 from palpo.physics.engine.servo import servo_tick, tick_data
 from palpo.physics.engine.slow_loop import SettingsLoop
+from palpo.physics.fem.elements import make_elements
 from palpo.physics.systems.snap.click import click
 from palpo.physics.systems.snap.servo import make_servo as make_snap_servo
 
@@ -76,6 +77,15 @@ class SnapRig(Rig):
         volume = sum(float(prong.mesh.volumes.sum()) for prong in c.prongs)
         held = c.push @ self.side.snap.plug.model.mass[:3, :3] @ c.push
         return {"socket": c.material.density * volume, "plug": float(held)}
+
+    def solids(self) -> dict[str, Solid]:
+        """See Rig."""
+        connector = self.model.connector
+        names = [d.name for d in self.visual.geometry.drawables]
+        return {
+            name: Solid(part.mesh, make_elements(part.mesh, connector.material), connector.material)
+            for name, part in zip(names, connector.prongs, strict=False)
+        }
 
     def change(self, spec: SnapScene) -> None:
         """See Rig."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
-from palpo.app.runtime.rigs import Curves, Rig, Start, limits_met, no_contact
+from palpo.app.runtime.rigs import CavityReading, Curves, Rig, Solid, Start, limits_met, no_contact
 from palpo.app.systems.suction.build import (
     SERVO_CAVITIES,
     SERVO_CONTACTS,
@@ -102,6 +102,33 @@ class SuctionRig(Rig):
         masses = {cup.body.name: cup.body.mass for cup in suction.cups}
         body = getattr(suction.partner, "body", None)
         return masses if body is None else masses | {body.name: body.mass}
+
+    def solids(self) -> dict[str, Solid]:
+        """See Rig; where the last step of the slow loop left them."""
+        suction = self.built.suction
+        sides = [*zip((cup.name for cup in self.spec.cups), suction.cups, strict=True)]
+        found = {}
+        for name, side in (*sides, (self.spec.partner.name, suction.partner)):
+            if isinstance(side, SoftSide):
+                body = side.body
+                found[name] = Solid(body.mesh, body.elements, body.material, body.x, side.nodes)
+        return found
+
+    def cavities(self) -> list[CavityReading]:
+        """See Rig; those of the last step of the slow loop."""
+        s, j, found = self.built.suction, 0, []
+        for cup, enclosure in zip(self.spec.cups, s.enclosures, strict=True):
+            for c in enclosure.active.tolist():
+                walls = {
+                    name: np.flatnonzero(np.abs(gradient[c]).sum(axis=1))
+                    for name, gradient in (
+                        (cup.name, enclosure.gradient), (self.spec.partner.name, enclosure.partner_gradient),
+                    )
+                }  # fmt: skip
+                gauge = float(s.pressure[j] - s.air.atmosphere)
+                found.append(CavityReading(gauge, float(s.volume[j]), float(s.amount[j]), walls))
+                j += 1
+        return [found[k] for k in np.argsort(s.identity[:j], kind="stable")]
 
     def change(self, spec: SuctionScene) -> None:
         """See Rig."""
