@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from palpo.app.library.scene import load as load
     from palpo.app.library.scene import scenes as scenes
     from palpo.app.library.state import Contacts as Contacts
-    from palpo.app.library.state import Hand as Hand
+    from palpo.app.library.state import HandReading as HandReading
     from palpo.app.library.state import Pose as Pose
     from palpo.app.library.state import State as State
     from palpo.app.library.state import Ticks as Ticks
@@ -66,7 +66,7 @@ _PLACES = {
     "config.words": ("Refusal",),
     "app.library.scene": ("Scene", "load", "scenes"),
     "app.library.model": ("Model", "restore"),
-    "app.library.state": ("State", "Pose", "Hand", "Contacts", "Ticks"),
+    "app.library.state": ("State", "Pose", "HandReading", "Contacts", "Ticks"),
     "app.library.fields": ("Fields",),
     "app.library.runs": ("export", "replay", "run", "solve", "solvers"),
     "app.library.computing": (
@@ -95,7 +95,7 @@ _PLACES = {
 _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name in names}
 
 __all__ = [
-    "load", "scenes", "Scene", "Model", "State", "Pose", "Hand", "Fields", "Contacts", "Ticks",
+    "load", "scenes", "Scene", "Model", "State", "Pose", "HandReading", "Fields", "Contacts", "Ticks",
     "restore", "run", "replay", "export", "Outcome", "solve", "solvers", "materials", "KnownMaterial",
     "sweep", "converge", "Convergence", "snap", "identify", "identify_connector", "ContactProblem",
     "ContactResult", "Refusal", *_PLACES["config.parts"],

@@ -76,7 +76,8 @@ def sweep(
     values: of each key, {"friction.default": [0.1, 0.3]}, the last key's the fastest. out: file for the
     table, .parquet or .csv; finished runs are kept beside it, so that the same call goes on after it was cut
     short. jobs: processes, by Dask where there are several, which a script starts below its
-    `if __name__ == "__main__":`; scheduler: address of a Dask scheduler instead. device: "mock" or "replay:FILE".
+    `if __name__ == "__main__":`; scheduler: address of a Dask scheduler instead. device: "mock" or
+    "replay:FILE".
     duration [s] of each run: as long as its path if not given. progress: print how far it has come.
     Raises Refusal for what cannot be run; a run that fails says so in its row, `exit_status`, `exit_reason`.
     """

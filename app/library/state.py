@@ -40,7 +40,7 @@ class Pose(NamedTuple):
     """Unit quaternion (w, x, y, z), shape (4,)."""
 
 
-class Hand(NamedTuple):
+class HandReading(NamedTuple):
     """A hand of the scene, and what it feels."""
 
     pose: Pose
@@ -248,17 +248,17 @@ class State:
         return self.hands[0].pose
 
     @property
-    def hands(self) -> tuple[Hand, ...]:
+    def hands(self) -> tuple[HandReading, ...]:
         """All hands of the scene, the first one first."""
         servo = self.rig.servo
         return tuple(self._hand(one.port, k == 0) for k, one in enumerate((servo, *servo.led)))
 
-    def _hand(self, port: Port, first: bool) -> Hand:
+    def _hand(self, port: Port, first: bool) -> HandReading:
         position, held = port.position, port.info["held"][0]
         if not self.tick:
             position = held = self.rig.held if first else port.position
         pose = Pose(np.array(position, float), port.orientation.copy())
-        return Hand(pose, np.array(held, float), port.force.copy(), port.torque.copy())
+        return HandReading(pose, np.array(held, float), port.force.copy(), port.torque.copy())
 
     @property
     def tool(self) -> Pose:

@@ -114,8 +114,8 @@ def moving_shapes(geometry: SceneGeometry, states: Sequence[SceneState]) -> list
 
 
 def write_vtk(folder: Path, geometry: SceneGeometry, states: Sequence[SceneState]) -> Path:
-    """A .vtu file of each body and one of the contacts at each moment, and a .series file of each for
-    ParaView; the folder."""
+    """A .vtu file of each body and one of the contacts, where there are some, at each moment, and a .series
+    file of each for ParaView; the folder."""
     series: dict[str, list[dict[str, Any]]] = {}
     folder.mkdir(parents=True, exist_ok=True)
     for k, state in enumerate(states):
@@ -124,17 +124,23 @@ def write_vtk(folder: Path, geometry: SceneGeometry, states: Sequence[SceneState
                 file = folder / f"{_file_name(shape.name)}_{k:05d}.vtu"
                 _vtk_shape(shape, geometry, state).write(file)
                 series.setdefault(shape.name, []).append({"name": file.name, "time": state.time})
-        import meshio
-
-        places = np.arange(len(state.contact_point))[:, None]
-        file = folder / f"contacts_{k:05d}.vtu"
-        data = {"force": np.array(state.contact_force)}
-        meshio.Mesh(np.array(state.contact_point), [("vertex", places)], point_data=data).write(file)
-        series.setdefault("contacts", []).append({"name": file.name, "time": state.time})
+        if len(state.contact_point):
+            file = folder / f"contacts_{k:05d}.vtu"
+            _vtk_contacts(state).write(file)
+            series.setdefault("contacts", []).append({"name": file.name, "time": state.time})
     for name, files in series.items():
         told = {"file-series-version": "1.0", "files": files}
         (folder / f"{_file_name(name)}.vtu.series").write_text(json.dumps(told), "utf-8")
     return folder
+
+
+def _vtk_contacts(state: SceneState) -> Any:
+    """Points with their forces on body 1 [N]."""
+    import meshio
+
+    places = np.arange(len(state.contact_point))[:, None]
+    data = {"force": np.array(state.contact_force)}
+    return meshio.Mesh(np.array(state.contact_point), [("vertex", places)], point_data=data)
 
 
 def _vtk_shape(shape: Drawable, geometry: SceneGeometry, state: SceneState) -> Any:

@@ -160,7 +160,7 @@ from tests.library.test_states import digest, everything
 for path in sys.argv[2:]:
     state = palpo.restore(path)
     done = state.step(int(sys.argv[1]))
-    print(state.model.scene.name, digest([*done, *everything(state)]))
+    print(state.model.scene.name, digest([*done[:-1], *everything(state)]))
 """
 
 
@@ -172,7 +172,7 @@ def test_saved_states_go_on_in_another_process_whenever_that_imports_numpy(tmp_p
         follow(state, state.model)
         paths.append(state.save(tmp_path / f"{name}.palpo"))
         done = state.step(150)
-        expected += [name, digest([*done, *everything(state)])]
+        expected += [name, digest([*done[:-1], *everything(state)])]
     free = {key: value for key, value in os.environ.items() if not key.endswith("_NUM_THREADS")}
     root = str(Path(__file__).parents[2])
     free["PYTHONPATH"] = os.pathsep.join([root, *filter(None, [os.environ.get("PYTHONPATH")])])
