@@ -21,6 +21,8 @@ FINEST = 1e-8
 """Steps below this are rounding [m]."""
 LONGEST, FINE = 0.03, 1e-4
 """Longest delay that is looked for, and how finely [s]."""
+CLEARLY = 0.5
+"""Share of the misfit to which viscosity must bring it, to be believed."""
 REST = 2
 """Counts within which a stylus that rests stays: one on either side of where it is."""
 DRIFT = 50
@@ -102,24 +104,31 @@ def answer_to(pushes: Sequence[Push], dt: float) -> Answer:
     """Mass, viscosity and delay of a stylus that answers these pushes.
 
     Integrated twice, m (x - x0) + b int x = int int (f(t - delay) - breaks), which is linear in m and b, both
-    0 at least: no position is differentiated. The delay is that of the least misfit. HapticsError where
-    nothing moved as a mass does.
+    0 at least: no position is differentiated. The delay is that of the least misfit. A row that repeats the
+    one before tells nothing where a device is asked more often than it answers, so only changes count.
+    HapticsError where nothing moved as a mass does.
     """
     if any((p.side * (p.positions - p.positions[0])).max() <= 0.0 for p in pushes):
         raise HapticsError("the stylus did not move under the push: let it go, where it stays by itself")
     ways = [push.positions - push.positions[0] for push in pushes]
     swept = [np.concatenate([[0.0], np.cumsum(0.5 * (way[1:] + way[:-1]))]) * dt for way in ways]
-    lengths = np.stack([np.concatenate(ways), np.concatenate(swept)], axis=1)
+    fresh = np.concatenate([np.diff(way, prepend=0.0) != 0.0 for way in ways])
+    lengths = np.stack([np.concatenate(ways), np.concatenate(swept)], axis=1)[fresh]
 
-    def fit(delay: float) -> tuple[float, Floats, Floats]:
+    def fit(delay: float, viscous: bool) -> tuple[float, Floats, Floats]:
         path = np.concatenate([_pushed(push, delay, dt) for push in pushes])
-        found, _ = nnls(lengths, path)
-        there = float(path @ path)
-        misfit = float(np.sum((lengths @ found - path) ** 2))
+        told = path[fresh]
+        found, _ = nnls(lengths * [1.0, float(viscous)], told)
+        there = float(told @ told)
+        misfit = float(np.sum((lengths @ found - told) ** 2))
         return misfit / there if there > 0.0 else math.inf, found, path
 
-    best = float(min(np.arange(0.0, LONGEST, FINE), key=lambda delay: fit(delay)[0]))
-    _, (mass, viscosity), path = fit(best)
+    tried = [(fit(delay, viscous)[0], float(delay), viscous)
+             for viscous in (False, True) for delay in np.arange(0.0, LONGEST, FINE)]  # fmt: skip
+    dry, wet = (min(one for one in tried if one[2] == viscous) for viscous in (False, True))
+    # viscosity and delay make up for each other: there is one only where the way cannot do without
+    _, best, viscous = wet if wet[0] < CLEARLY * dry[0] else dry
+    _, (mass, viscosity), path = fit(best, viscous)
     if not mass > 0.0:
         raise HapticsError("the stylus did not answer the push as a mass does: keep your hands off")
     n = len(ways[0])

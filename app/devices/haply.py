@@ -51,6 +51,10 @@ class Haply(Device):
     def title(self) -> str:
         return f"Haply Inverse3 {self.id}".strip()
 
+    @property
+    def serial(self) -> str:
+        return self._opened.serial
+
     def open(self, spec: BaseScene, stack: ExitStack) -> DeviceSpec:
         from palpo.haptics.backends.haply import HaplyDevice
 

@@ -165,6 +165,7 @@ class HaplyDevice:
             self.close()
             raise
         self.title = said(self.shared)
+        self.serial = self.title.rpartition(" ")[2]
 
     def _wait(self, given_up: Callable[[], bool]) -> None:
         end = time.monotonic() + OPENING

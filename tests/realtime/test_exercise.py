@@ -19,10 +19,12 @@ from palpo.config.schema.tool import HoldSpec
 from palpo.config.words import ConfigError
 from palpo.haptics.device_spec import TOUCH
 from palpo.haptics.errors import HapticsError
+from tests.haply.service import ARM, ServiceProcess
 from tests.libdhd.stand_in import fresh_stand_in as fresh_dhd
 from tests.libhd.stand_in import DEFAULT
 from tests.libhd.stand_in import fresh_stand_in as fresh_hd
 from tests.realtime.test_dhd import AXES
+from tests.realtime.test_haply import AXES as HAPLY_AXES
 
 COUNT, DELAY, FRICTION, MASS = 0.04e-3, 2, 0.3, 0.05
 """Of the stand-in [m], [ticks], [N], [kg]: none is a Touch's."""
@@ -74,19 +76,23 @@ def home(tmp_path_factory):
     return tmp_path_factory.mktemp("home")
 
 
-@pytest.fixture(scope="module", params=["touch", "forcedimension:1234"])
+@pytest.fixture(scope="module", params=["touch", "forcedimension:1234", "haply"])
 def examined(request, home):
     """The findings, profile and page of a stand-in's examination."""
-    touch = request.param == "touch"
-    stand_in = fresh_hd() if touch else fresh_dhd()
+    kind = request.param.partition(":")[0]
+    make, axes = {"touch": (fresh_hd, None), "forcedimension": (fresh_dhd, AXES),
+                  "haply": (ServiceProcess, HAPLY_AXES)}[kind]  # fmt: skip
+    stand_in = make()
+    named = f"haply:{stand_in.address}" if kind == "haply" else request.param
     stand_in.mechanics(DEFAULT, COUNT, DELAY, FRICTION, MASS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(home))
-        operator, kept = Operator(stand_in, None if touch else AXES), []
+        operator, kept = Operator(stand_in, axes), []
         patch.setattr(exercising, "write_exercise", lambda *told: kept.append(told) or write_exercise(*told))
-        path, page = exercising.exercise(request.param, operator, home / "page")
-    assert (stand_in.counts["illegal"] if touch else stand_in.illegal()) == 0
-    yield kept[0][1], path, page, request.param
+        path, page = exercising.exercise(named, operator, home / "page")
+    illegal = {"touch": lambda: stand_in.counts["illegal"], "haply": lambda: stand_in.illegal}
+    assert illegal.get(kind, lambda: stand_in.illegal())() == 0
+    yield kept[0][1], path, page, named, getattr(stand_in, "turn", 0.0) if kind == "haply" else 0.0
     stand_in.disconnect()
 
 
@@ -100,23 +106,25 @@ def test_the_encoders_count_axes_and_reach_are_found(examined):
 
 
 def test_friction_mass_and_delay_are_found(examined):
-    found, *_ = examined
+    found, *_, turn = examined
     # the stylus has moved before a count shows
     late = (6 * MASS * RAMP**2 * 1.5 * COUNT) ** (1 / 3)
     assert ((found.friction > FRICTION - RAMP * 1e-3) & (found.friction < FRICTION + late)).all()
     assert late < 0.1 * FRICTION
     assert np.abs(found.bias).max() < late
-    assert found.answer.delay == pytest.approx(DELAY * found.dt, abs=found.dt)
+    # a service adds its turns: a force and a pose wait for one each, and so does what lies between
+    least, most = (DELAY - 1) * found.dt, (DELAY + 1) * found.dt + 3 * turn
+    assert least <= found.answer.delay <= most
     assert found.answer.mass == pytest.approx(MASS, rel=0.1)
 
 
 def test_its_profile_is_what_a_run_uses_and_never_stiffer_than_half_of_what_was_stable(
     examined, home, monkeypatch
 ):
-    found, path, page, named = examined
+    found, path, page, named, _ = examined
     monkeypatch.setenv("XDG_STATE_HOME", str(home))
     profile = read_profile(path)
-    serial = "T-0001" if named == "touch" else "1234"
+    serial = {"touch": "T-0001", "haply": ARM}.get(named.partition(":")[0], "1234")
     assert path == profile_file(named) and profile.serial == serial
     assert profile.max_stiffness <= min(found.stable.values()) / MARGIN
     session = Session(Options("probe", device=named, duration=0.2, overrides=("tool.hold.stiffness=50000",)))

@@ -22,6 +22,7 @@ from palpo.haptics.limits import AT_ONCE, make_limits
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo
 from palpo.haptics.workspace import quaternion_matrix
+from tests.haply.service import Service, state_of
 from tests.libhd.bench import SENT, external, recorded_device, repeat, wait
 from tests.servo.wall import make_wall
 
@@ -31,74 +32,15 @@ AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 LONG = 20.0
 
 
-def state_of(position, turn=None, buttons=None, device="04BA"):
-    """The service's message of a position (3,) [m] in its own axes."""
-    message = {"inverse3": [{"device_id": device, "state": {
-        "cursor_position": dict(zip("xyz", map(float, position), strict=True)),
-        "cursor_velocity": {"x": 0.1, "y": 0.2, "z": 0.3},
-    }}]}  # fmt: skip
-    if turn is not None:
-        grip = {"orientation": dict(zip("wxyz", map(float, turn), strict=True)), "buttons": buttons or {}}
-        message["wireless_verse_grip"] = [{"device_id": "61576", "state": grip}]
-    return message
-
-
 def told(message):
     return decode(json.dumps(message))
-
-
-class Service:
-    """The maker's service: it answers each force with the present state, and keeps what it was sent.
-
-    The hand presses from 1 mm before a wall at x = 0 to 5 mm into it, and stays.
-    """
-
-    def __init__(self, arms=("04BA",)):
-        self.arms = arms
-        server = pytest.importorskip("websockets.sync.server", reason="needs palpo[haply]")
-        self.forces = {arm: [] for arm in arms}
-        self.silent, self.gone, self.empty, self.misfits = False, False, False, []
-        self.server = server.serve(self.speak, "127.0.0.1", 0)
-        self.address = f"ws://127.0.0.1:{self.server.socket.getsockname()[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self.begun = None
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.gone, self.silent = True, False
-        self.server.shutdown()
-
-    def x(self):
-        self.begun = self.begun or time.monotonic()
-        return -1e-3 + min(6e-3, 0.03 * (time.monotonic() - self.begun))
-
-    def speak(self, connection):
-        from websockets.exceptions import ConnectionClosed
-
-        try:
-            while not self.gone:
-                while self.silent:
-                    time.sleep(0.01)
-                arms = [
-                    arm for one in self.arms for arm in state_of([self.x(), 0, 0], device=one)["inverse3"]
-                ]
-                message = json.dumps({"inverse3": [] if self.empty else arms})
-                connection.send(self.misfits.pop() if self.misfits else message, text=True)
-                for device in json.loads(connection.recv()).get("inverse3", ()):
-                    values = device["commands"]["set_cursor_force"]["values"]
-                    self.forces[device["device_id"]].append([values[axis] for axis in "xyz"])
-                time.sleep(1e-3)
-        except ConnectionClosed:
-            return
 
 
 @pytest.fixture
 def service():
     with Service() as made:
         yield made
+    assert made.illegal == []
 
 
 def opened(service):
