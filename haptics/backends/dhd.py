@@ -36,6 +36,8 @@ WATCHDOG = 160
 """Eighths of a millisecond, 20 ms, after which the device takes the force of a program that is gone."""
 FILTER_HZ = 30.0
 """Low-pass of the angular velocity, which is that of the poses."""
+NOTICE = 3.0
+"""Seconds between saying that a device will move by itself, and its moving."""
 ANSWER = 1.0
 """Seconds for which a device that is not calibrated is waited for where nobody was told."""
 
@@ -82,6 +84,7 @@ class DhdDevice:
             self.model, self.serial = self._model(found), self._serial(found)
             self.title = f"{self.model} {self.serial}"
             if name is None or name == str(self.serial) or name.lower() in self.model.lower():
+                self._index = index
                 return found
             seen.append(self.title)
             call.dhdClose(found)
@@ -107,7 +110,12 @@ class DhdDevice:
     def _wait_until_calibrated(
         self, patience: float, tell: Callable[[str], object], given_up: Callable[[], bool]
     ) -> None:
-        """Without force, until the device no longer asks to be put where it can find its origin."""
+        """Without force, until the device no longer asks to be put where it can find its origin.
+
+        One that can drive there by itself does, where somebody was told.
+        """
+        if self._status()[STATUS_RESET] and patience > NOTICE:
+            self._find_origin(tell, given_up)
         end, told = time.monotonic() + patience, False
         todo = (
             "push its grip all the way in and pull it all the way out, until its light is no longer red"
@@ -122,6 +130,24 @@ class DhdDevice:
                 raise HapticsError(f"{self.title} is not calibrated: {todo}, then start again")
             time.sleep(0.01)
         tell("")
+
+    def _find_origin(self, tell: Callable[[str], object], given_up: Callable[[], bool]) -> None:
+        """Let it drive to its origin, if it can. Raises HapticsError where it is gone afterwards."""
+
+        def announced() -> bool:
+            tell(f"{self.title} will move by itself in {NOTICE:g} s, to find its origin: keep your hands off")
+            end = time.monotonic() + NOTICE
+            while time.monotonic() < end and not given_up():
+                time.sleep(0.01)
+            return not given_up()
+
+        self.library.call.dhdClose(self.id)
+        try:
+            self.library.find_origin(self._index, announced)
+        finally:
+            self.id = int(self.library.call.dhdOpenID(self._index))
+        if self.id < 0:
+            raise HapticsError(f"{self.title} does not open again: {self.library.error()}")
 
     @property
     def watched(self) -> str:

@@ -56,6 +56,12 @@ OPTIONAL: dict[str, tuple[type | None, tuple[type, ...]]] = {
     "dhdSetWatchdog": (_INT, (_BYTE, _ID)),
     "dhdGetWatchdog": (_INT, (_POINTER, _ID)),
     "dhdHasActiveWrist": (ctypes.c_bool, (_ID,)),
+    # of drdc.h, the robotic part
+    "drdOpenID": (_INT, (_ID,)),
+    "drdClose": (_INT, (_ID,)),
+    "drdIsSupported": (ctypes.c_bool, (_ID,)),
+    "drdAutoInit": (_INT, (_ID,)),
+    "drdStop": (_INT, (ctypes.c_bool, _ID)),
 }
 """Functions that older versions lack, and that nothing depends on."""
 
@@ -124,6 +130,22 @@ class DhdLibrary:
             return int(said.value)
         finally:
             self.if_there("dhdDisableExpertMode")
+
+    def find_origin(self, index: int, announced: Callable[[], bool]) -> bool:
+        """Let a closed device drive to where it finds its origin, if it can; whether it has.
+
+        index: among the devices that are there. announced: says that it will move, and whether it may.
+        """
+        opened = self.if_there("drdOpenID", index) if hasattr(self.call, "drdAutoInit") else -1
+        if opened < 0:
+            return False
+        try:
+            may = self.if_there("drdIsSupported", opened) and announced()
+            done = bool(may) and self.if_there("drdAutoInit", opened) >= 0
+            self.if_there("drdStop", False, opened)
+            return done
+        finally:
+            self.if_there("drdClose", opened)
 
     def error(self) -> str:
         """The library's own words for the last error."""

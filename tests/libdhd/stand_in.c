@@ -24,7 +24,7 @@ enum { STATUS_POWER, STATUS_CONNECTED, STATUS_STARTED, STATUS_RESET, STATUS_IDLE
 typedef struct {
     const char *name;
     unsigned short serial;
-    int there, open, force, wrist, gravity, watchdog, unwatched, cause, enabled;
+    int there, open, robot, drives, found, force, wrist, gravity, watchdog, unwatched, cause, enabled;
     double set_at; /* when the last force was set [s] */
     long reads, writes, asked, reset_until, off_from, off_until, unplug_at, deaf_from, deaf_until, block_at;
     int block_ms;
@@ -84,21 +84,47 @@ int dhdGetDeviceCount(void) {
     return n;
 }
 
-int dhdOpenID(signed char index) {
+/* Opened by drdOpenID it is a robot's: only then it moves by itself. */
+static int open_as(signed char index, int robot) {
     if (index < 0 || index >= DEVICES || !devices[index].there || devices[index].open) {
         words = "device in use";
         return -1;
     }
     devices[index].open = 1;
+    devices[index].robot = robot;
     return index;
 }
+
+int dhdOpenID(signed char index) { return open_as(index, 0); }
+int drdOpenID(signed char index) { return open_as(index, 1); }
 
 int dhdClose(signed char id) {
     Device *d = open_device(id);
     if (!d) return -1;
-    d->open = d->force = 0;
+    d->open = d->force = d->robot = 0;
     return 0;
 }
+
+static Device *robot(signed char id) {
+    Device *d = open_device(id);
+    if (d && !d->robot) illegal++, words = "not a robot";
+    return d && d->robot ? d : NULL;
+}
+int drdClose(signed char id) { return robot(id) ? dhdClose(id) : -1; }
+_Bool drdIsSupported(signed char id) { Device *d = robot(id); return d && d->drives; }
+/* It drives to its stops and finds its origin, which takes a moment; not under a force of ours. */
+int drdAutoInit(signed char id) {
+    Device *d = robot(id);
+    if (!d || !d->drives || d->force) {
+        illegal += d != NULL;
+        return -1;
+    }
+    usleep(50000);
+    d->found++;
+    d->reset_until = 0;
+    return 0;
+}
+int drdStop(_Bool force, signed char id) { return (void)force, robot(id) ? 0 : -1; }
 
 int dhdStop(signed char id) { return open_device(id) ? 0 : -1; }
 const char *dhdErrorGetLastStr(void) { return words; }
@@ -204,6 +230,7 @@ int dhdSetForceAndTorqueAndGripperForce(
     const double sent[6] = {fx, fy, fz, tx, ty, tz};
     if (!d->wrist && (tx != 0.0 || ty != 0.0 || tz != 0.0)) illegal++;
     if (grip != 0.0) illegal++;
+    if (!isfinite(fx + fy + fz + tx + ty + tz)) return illegal++, -1;
     pthread_mutex_lock(&lock);
     memcpy(d->sent, sent, sizeof sent);
     d->set_at = now();
@@ -232,6 +259,9 @@ void standin_reset(void) {
 
 __attribute__((constructor)) static void begin(void) { standin_reset(); }
 
+/* Whether it has motors by which it may find its origin; how often it did. */
+void standin_drives(int k, int drives) { devices[k].drives = drives; }
+int standin_found(int k) { return devices[k].found; }
 void standin_there(int k, int there) { devices[k].there = there; }
 /* It asks to be calibrated until its status was asked for so often. */
 void standin_uncalibrated(int k, long asked) { devices[k].reset_until = devices[k].asked + asked; }

@@ -17,6 +17,7 @@ READING = 16
 _INT, _LONG, _DOUBLE, _POINTER = ctypes.c_int, ctypes.c_long, ctypes.c_double, ctypes.c_void_p
 _SIGNATURES = {
     "there": (_INT, _INT),
+    "drives": (_INT, _INT),
     "uncalibrated": (_INT, _LONG),
     "off": (_INT, _INT, _LONG, _LONG),
     "unplug": (_INT, _LONG),

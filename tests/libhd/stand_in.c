@@ -81,8 +81,8 @@ static volatile long hang_at;
 static unsigned long rate;
 #define JOBS 16
 static Job jobs[JOBS];
-static pthread_t thread;
-static volatile int running, no_default, rate_fixed, held_us;
+static volatile int no_default, rate_fixed, held_us;
+static long drop_from, drop_until;
 static volatile long tick_began;
 
 /* Note an event in the file that the environment names, for a test whose process will be gone. */
@@ -115,6 +115,14 @@ static void raise_error(HDerror code, int internal, HHD handle) {
 }
 
 static void refuse(HDerror code) { raise_error(code, 0, current); illegal++; }
+
+/* Frames, forces and what they read belong to the scheduler's thread while it runs; it must not end itself. */
+static pthread_t thread;
+static volatile int running;
+static int own_thread(void) { return running && pthread_equal(pthread_self(), thread); }
+static void require_thread(int own) {
+    if (running && own_thread() != own) illegal++;
+}
 
 static Device *device_of(HHD handle) {
     unsigned k = handle - FIRST_HANDLE;
@@ -216,6 +224,7 @@ HHD hdInitDevice(const char *name) {
 
 void hdDisableDevice(HHD handle) {
     pthread_mutex_lock(&lock);
+    require_thread(0);
     Device *d = device_of(handle);
     if (!d) {
         refuse(BAD_HANDLE);
@@ -253,6 +262,7 @@ void hdBeginFrame(HHD handle) {
     } else if (d->in_frame || (running && d->frame_tick == ticks)) {
         refuse(ILLEGAL_BEGIN);
     } else {
+        require_thread(1);
         d->frame_tick = ticks;
         current = handle;
         d->in_frame = 1;
@@ -269,6 +279,7 @@ void hdEndFrame(HHD handle) {
     } else if (!d->in_frame) {
         refuse(ILLEGAL_END);
     } else {
+        require_thread(1);
         actuate(d);
         d->in_frame = 0;
         d->calls += running;
@@ -375,6 +386,7 @@ void hdSetDoublev(HDenum name, const double *values) {
     Device *d = current_device();
     if (d && name != CURRENT_FORCE) refuse(INVALID_ENUM);
     else if (d && !d->in_frame) refuse(ILLEGAL_BEGIN);
+    else if (d && !isfinite(values[0] + values[1] + values[2])) refuse(INVALID_VALUE);
     else if (d) memcpy(d->force, values, sizeof d->force);
     pthread_mutex_unlock(&lock);
 }
@@ -423,7 +435,7 @@ static void serve(void) {
     if (held_us) usleep((useconds_t)held_us);
     pthread_mutex_lock(&lock);
     ticks++;
-    while (ticks <= stall_at && (job = next_job())) {
+    while (ticks <= stall_at && !(ticks >= drop_from && ticks < drop_until) && (job = next_job())) {
         job->served = ticks;
         job->busy = 1;
         pthread_mutex_unlock(&lock);
@@ -476,6 +488,7 @@ double hdGetSchedulerTimeStamp(void) { return 1e-9 * (double)(now() - tick_began
 
 void hdStopScheduler(void) {
     if (!running) return;
+    require_thread(0);
     running = 0;
     pthread_join(thread, NULL);
 }
@@ -544,7 +557,7 @@ void standin_reset(void) {
     current = INVALID_HANDLE;
     n_errors = 0;
     illegal = starts = ticks = overrun = stolen = real_period = 0;
-    stall_at = hang_at = NEVER;
+    stall_at = hang_at = drop_from = drop_until = NEVER;
     rate = 1000;
     no_default = rate_fixed = held_us = 0;
     pthread_mutex_unlock(&lock);
@@ -600,6 +613,8 @@ void standin_script(int k, const double *readings, long rows) {
 /* Something else takes so long at the beginning of each tick [us]. */
 void standin_held(int us) { held_us = us; }
 STYLUS_CONTROLS
+/* In these ticks nothing is called. */
+void standin_drop(long from, long until) { drop_from = from, drop_until = until; }
 void standin_stall(long tick) { stall_at = tick; }
 /* From this tick on no callback returns, and whoever waits for one waits for ever. */
 void standin_hang(long tick) { hang_at = tick; }

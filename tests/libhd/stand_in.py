@@ -28,6 +28,7 @@ _SIGNATURES = {
     "unplug": (_INT, _LONG),
     "script": (_INT, _POINTER, _LONG),
     "hand": (_INT, _DOUBLE, _DOUBLE),
+    "drop": (_LONG, _LONG),
     "stall": (_LONG,),
     "hang": (_LONG,),
     "slow": (_LONG,),

@@ -14,6 +14,7 @@ from palpo.app.devices.table import choose
 from palpo.app.report.outcome import FAILED
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import run
+from palpo.haptics.backends import dhd
 from palpo.haptics.backends.dhd import DhdDevice, DhdThread, find
 from palpo.haptics.backends.dhd_library import DhdLibrary, candidates, load, spec_of
 from palpo.haptics.backends.dhd_tick import convert_pose, dhd_data, dhd_read, dhd_write, make_dhd_tick
@@ -172,6 +173,24 @@ def test_a_device_that_is_not_calibrated_is_told_and_waited_for_without_force(st
     with pytest.raises(HapticsError, match="is not calibrated"):
         DhdDevice("77", 1e9, told.append, lambda: True)
     assert not stand_in.open(FALCON)
+
+
+def test_a_device_with_motors_finds_its_origin_by_itself_once_that_was_said(stand_in, monkeypatch):
+    monkeypatch.setattr(dhd, "NOTICE", 0.1)
+    stand_in.drives(SIGMA, 1)
+    stand_in.uncalibrated(SIGMA, 1 << 40)
+    # nobody was told: it does not move
+    with pytest.raises(HapticsError, match="is not calibrated"):
+        DhdDevice("1234", 0.05)
+    assert stand_in.found(SIGMA) == 0
+    # whoever gives up meanwhile stops it
+    with pytest.raises(HapticsError, match="is not calibrated"):
+        DhdDevice("1234", 20.0, str, lambda: True)
+    assert stand_in.found(SIGMA) == 0
+    told = []
+    with DhdDevice("1234", 20.0, told.append) as device:
+        assert device.serial == 1234 and "keep your hands off" in told[0]
+    assert stand_in.found(SIGMA) == 1 and not stand_in.open(SIGMA) and stand_in.illegal() == 0
 
 
 # ---- the servo that polls it

@@ -430,6 +430,15 @@ def test_a_bus_that_blocks_for_a_moment_is_told_and_goes_on_without_a_jump(stand
     assert never_jumps(stand_in.forces(DEFAULT))
 
 
+def test_calls_that_are_dropped_leave_no_jump_and_the_run_goes_on(stand_in):
+    stand_in.drop(300, 360)
+    wall = touch_wall()
+    with OpenHapticsDevice() as device, TouchThread(wall.servo, device) as thread:
+        wait(wall.servo, 500)
+        assert thread.running
+    assert never_jumps(stand_in.forces(DEFAULT)) and stand_in.counts["illegal"] == 0
+
+
 def test_a_bus_that_blocks_for_good_ends_the_run_in_words(stand_in):
     stand_in.block(DEFAULT, 300, 700)
     wall = touch_wall()
