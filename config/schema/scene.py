@@ -277,8 +277,9 @@ class SceneSpec(BaseScene):
         seen = set()
         for i, pair in enumerate(self.friction.pairs):
             key = frozenset(pair.bodies)
-            if len(key) == 1:
-                raise refuse("a pair is two different bodies", "friction", "pairs", i, "bodies")
+            if len(key) == 1 and not isinstance(self.body(pair.bodies[0]), Soft):
+                said = "only a soft body touches itself; a pair is two bodies, or one of these twice"
+                raise refuse(said, "friction", "pairs", i, "bodies")
             if key in seen:
                 raise refuse("this pair is listed already; keep one", "friction", "pairs", i, "bodies")
             seen.add(key)

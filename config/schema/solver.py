@@ -147,7 +147,8 @@ class Contact(Spec):
         96, description="Room for contacts at the servo's rate; more are counted."
     )
     ignore: Annotated[tuple[tuple[str, str], ...], _TWO_RATES] = Field(
-        (), description="Pairs of bodies that pass through each other."
+        (),
+        description="Pairs of bodies that pass through each other; a soft body twice passes through itself.",
     )
     tolerance: Annotated[Length, Only("hapco")] = Field(
         0.002,

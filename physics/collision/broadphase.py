@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
 from palpo.physics.collision.edge_groups import CONVEX
+from palpo.physics.collision.facing import make_normals
 from palpo.physics.collision.pair_search import COUNT, SETTINGS, Search, search
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import STATIC, Topology
@@ -81,10 +82,11 @@ def _joined_trees(trees: list[Tree], primitives: list[Primitives]) -> tuple[Tree
 
 
 class BroadPhase:
-    """Candidate pairs of a scene. Trees are built from the positions given at construction.
+    """Candidate pairs of a scene. Trees are built from the positions at rest, given at construction.
 
     `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
-    the features of such a point meet nothing of that body. `rigid` holds bodies that never change shape.
+    the features of such a point meet nothing of that body. `rigid` holds bodies that never change shape,
+    `folding` those with faces that may touch themselves.
     `capacity` bounds the pairs; when it is exceeded the pairs that can touch last are dropped and counted in
     `dropped`, with `within` the farthest, of which those that were not looked at do not count.
     `complete`: gap [m] below which the last `find` with `within` left none out. `looked_at`: pairs whose
@@ -101,6 +103,7 @@ class BroadPhase:
         ignored: frozenset[tuple[int, int]] = frozenset(),
         joints: ArrayLike = (),
         rigid: Sequence[int] = (),
+        folding: Sequence[int] = (),
     ) -> None:
         self.alarm = alarm
         self.dropped = self.looked_at = 0
@@ -120,6 +123,7 @@ class BroadPhase:
             and not (topology.body_role[a] == STATIC and topology.body_role[b] == STATIC)
             and (a, b) not in ignored
         ]
+        own = [b for b in folding if (primitives[b].triangle >= 0).any() and (b, b) not in ignored]
         landing = [
             (b, k)
             for b in bodies
@@ -138,6 +142,9 @@ class BroadPhase:
             used=used,
             bodies=np.array(meeting, np.int32).reshape(-1, 2),
             planes=np.array(landing, np.int32).reshape(-1, 2),
+            folding=np.array(own, np.int32),
+            rest=x.copy() if own else np.zeros((0, 3)),
+            normals=make_normals(len(topology.triangles), len(tree.span)) if own else make_normals(0, 0),
             joints=np.array(joints, np.int32).reshape(-1, 2),
             blunt=blunt_edges(topology, x, rigid),
             settings=np.zeros(1, SETTINGS),
@@ -186,5 +193,6 @@ class BroadPhase:
         )
         self.complete = np.inf if within is None else min(within, float(s.limit[0]))
         kind, first, second = (part[:n] for part in s.pairs)
-        order = np.argsort((kind.astype(np.int64) << 60) | (first.astype(np.int64) << 30) | second)
+        name = (kind.astype(np.int64) << 60) | (first.astype(np.int64) << 30) | second
+        order = np.argsort(name) if not len(s.folding) else np.unique(name, return_index=True)[1]
         return Pairs(kind[order], first[order], second[order]), s.arrival[order], s.gap[order]

@@ -18,6 +18,7 @@ from palpo.physics.collision.box_tree import (
     refit_nodes,
 )
 from palpo.physics.collision.closest import segment_segment, to_triangle, vector
+from palpo.physics.collision.facing import Normals, faces, find_normals, may_face
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     EDGE_FACET,
@@ -33,6 +34,13 @@ SETTINGS = np.dtype(
 )
 """Of a search: distance [m] that counts as touch; gap [m] up to which features are candidates even if they
 do not move; most acceleration [m/s2]; time [s] until the next candidates; 1 where only gaps count."""
+
+BESIDE = 4.0
+"""Contact distances by which a point is from a triangle of its own body at rest, at least, to touch it: the
+sides of a corner or of a narrow groove, which stand open by themselves, do not push each other apart."""
+
+BEFORE = 0.3
+"""Least height of a point over a triangle of its own body, over its distance: less is beside it."""
 
 COUNT = np.dtype([("found", np.int64), ("dropped", np.int64), ("looked_at", np.int64)])
 """Candidates; those lost to the capacity; pairs measured."""
@@ -51,6 +59,9 @@ class Search(NamedTuple):
     used: NDArray[np.bool_]  # (n_points,) points of primitives
     bodies: NDArray[np.int32]  # (k, 2) bodies that may meet
     planes: NDArray[np.int32]  # (m, 2) bodies and half spaces that may meet
+    folding: NDArray[np.int32]  # (f,) bodies that may touch themselves
+    rest: NDArray[np.float64]  # (n_points, 3) [m] positions at rest, none where no body folds
+    normals: Normals  # of those that fold
     joints: NDArray[np.int32]  # (j, 2) points and bodies that are joined
     blunt: NDArray[np.bool_]  # (edges,) those that never meet an edge of a surface
     settings: NDArray[np.void]  # (1,) of SETTINGS
@@ -278,7 +289,7 @@ def _push_nearest_last(s, top, one, two, split_one):
 
 @kernel
 def _search_trees(s, a, b):
-    """Candidate pairs of two bodies."""
+    """Candidate pairs of two bodies, or of one with itself."""
     tree, order, box = s.tree, s.tree.order, s.tree.box
     radius = s.topology.body_radius
     touch = radius[a] + radius[b] + kept_gap(s.topology, a, b, s.settings[0].skin)
@@ -289,21 +300,59 @@ def _search_trees(s, a, b):
     while top > 0:
         top -= 1
         n1, n2 = s.stack[top, 0], s.stack[top, 1]
+        if a == b and not may_face(s.normals, n1, n2):
+            continue
         reach = touch + (min(most, s.limit[0]) if by_gap else most)
         if box_distance2(box, n1, low_corner(box, n2), high_corner(box, n2)) > max(reach, 0.0) ** 2:
             continue
         leaf_1, leaf_2 = tree.children[n1, 0] < 0, tree.children[n2, 0] < 0
         if leaf_1 and leaf_2:
             for i in range(tree.span[n1, 0], tree.span[n1, 1]):
-                for j in range(tree.span[n2, 0], tree.span[n2, 1]):
-                    if by_area:
+                for j in range(i + 1 if n1 == n2 else tree.span[n2, 0], tree.span[n2, 1]):
+                    if a == b:
+                        _leaf_folds(s, order[i], order[j], touch)
+                    elif by_area:
                         _leaf_facets(s, order[i], order[j], touch)
                     else:
                         _leaf_pairs(s, order[i], order[j], touch)
+        elif n1 == n2:
+            left, right = tree.children[n1, 0], tree.children[n1, 1]
+            for k in range(3):
+                s.stack[top + k, 0] = right if k == 1 else left
+                s.stack[top + k, 1] = left if k == 2 else right
+            top += 3
         else:
             size_1, size_2 = tree.span[n1, 1] - tree.span[n1, 0], tree.span[n2, 1] - tree.span[n2, 0]
             _push_nearest_last(s, top, n1, n2, leaf_2 or (not leaf_1 and size_1 >= size_2))
             top += 2
+
+
+@inlined
+def _fold_point(s, p, t, touch):
+    """A point of a body before one of its own triangles, unless they are that near at rest."""
+    triangles, a, before = s.topology.triangles, s.topology.triangles[t, 0], 0.0
+    for i in range(3):
+        before += s.normals.face[t, i] * (s.x[p, i] - s.x[a, i])
+    s.count[0].looked_at += 1
+    if before < -touch:
+        return
+    d = to_triangle(vector(s.x, p), s.x, triangles, t, s.scratch[0])[0] ** 0.5
+    speed = _fastest_against(s.u, p, triangles[t], 0.0)
+    if d - touch > _travel(s.settings[0], speed) or before < BEFORE * (d - touch):
+        return
+    if to_triangle(vector(s.rest, p), s.rest, triangles, t, s.scratch[0])[0] > (BESIDE * touch) ** 2:
+        _emit(s, POINT_TRIANGLE, p, t, d - touch, speed)
+
+
+@kernel
+def _leaf_folds(s, i, j, touch):
+    """Points of each of two triangles of a body and the other one, where these face each other. A point is
+    found with each of its own triangles that do."""
+    points, t1, t2 = s.primitives.points, s.primitives.triangle[i], s.primitives.triangle[j]
+    if faces(s.normals, t1, t2):
+        for k in range(3):
+            _fold_point(s, points[i, k], t2, touch)
+            _fold_point(s, points[j, k], t1, touch)
 
 
 @kernel
@@ -342,5 +391,9 @@ def search(s):
         _search_plane(s, s.planes[k, 0], s.planes[k, 1])
     for k in range(s.bodies.shape[0]):
         _search_trees(s, s.bodies[k, 0], s.bodies[k, 1])
+    for body in s.folding:
+        first, stop = s.root[body], s.root[body + 1]
+        find_normals(s.normals, s.tree, s.primitives, topology.triangles, s.x, first, stop)
+        _search_trees(s, body, body)
     if s.count[0].found > s.gap.shape[0] // 2:
         _leave_out_the_last(s, s.gap.shape[0] // 2)

@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from palpo.physics.collision.proximity import find_contacts, group_pairs
 from palpo.physics.collision.proximity_contacts import (
     PAIR_POINTS,
+    POINT_TRIANGLE,
     Pairs,
     ProximityWork,
     make_proximity_work,
     pair_point,
+    second_body,
 )
 from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces, surface_at
 from palpo.physics.collision.topology import Topology, kept_gap
@@ -84,6 +86,7 @@ class PairSearch(NamedTuple):
     skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
     bounds: NDArray[np.float64]  # (2,) least and most gap [m] up to which a contact is a row
     reach: NDArray[np.float64]  # (1,) that gap in this step [m]
+    folding: NDArray[np.bool_]  # (bodies of the engine,) whether the frame has pairs of a body with itself
     odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
     x: NDArray[np.float64]  # (p, 3) [m]
     stamp: NDArray[np.int64]  # (2,) number of this search; of the frame whose candidates `work` knows
@@ -126,7 +129,8 @@ def make_pair_search(
     x[: len(rest)] = rest
     return PairSearch(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array(reach),
-        np.zeros(1), np.zeros(1), x, np.zeros(2, np.int64), np.zeros(p, np.int64), np.array([partial]),
+        np.zeros(1), np.zeros(len(asked.unit), np.bool_), np.zeros(1), x, np.zeros(2, np.int64),
+        np.zeros(p, np.int64), np.array([partial]),
         np.zeros(1), make_surfaces(), x.copy(), np.zeros(3),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
         Pairs(*(np.zeros(capacity.pairs, np.int32) for _ in range(3))), np.zeros(1, np.int64),
@@ -230,12 +234,14 @@ def _take_back(s, n):
 @kernel
 def travel(s, h):
     """What any two points may have moved by in this step [m], as far as the bodies know."""
-    first, second = 0.0, 0.0
+    first, second, own = 0.0, 0.0, 0.0
     for b in range(s.asked.rows.shape[0]):
         speed = handle_like(s.asked.batch, s.asked.rows[b]).speed[0]
         second = max(second, min(first, speed))
         first = max(first, speed)
-    return h * (first + second)
+        if s.folding[b]:
+            own = max(own, speed)
+    return h * max(first + second, 2.0 * own)
 
 
 @inlined
@@ -276,6 +282,12 @@ def _take_pairs(s, f, pairs):
     told, jump = s.frame.pair_due[f, :n], JUMP * s.bounds[1]
     keep_due(s.last, s.count, s.work.due, pairs, told, jump, s.due)
     group_pairs(s.topology, pairs, n, s.work)
+    s.folding[:] = False
+    for k in range(n):
+        if pairs.kind[k] == POINT_TRIANGLE:
+            one = s.topology.point_body[pairs.first[k]]
+            if one == second_body(s.topology, POINT_TRIANGLE, pairs.second[k]):
+                s.folding[s.owner_of[one]] = True
 
 
 @kernel

@@ -5,62 +5,100 @@ not changed much: where elements turn or are crushed within a frame, the shape t
 hundred times the energy that there was. Only forces can give a body energy; so it keeps of that shape, and of
 its motion, what the energy before and the work of the forces allow.
 
-The states between are x_T + s (x - x_T), v_T + s (v - v_T), where T is the body as at rest but for its rigid
-motion. Centre, momentum and angular momentum are those of the whole state for every s. With s falls all
-energy that is not that of T, elastic as well as kinetic. This is energy projection (Dinev et al., FEPR: Fast
-Energy Projection for Real-time Simulation of Deformable Objects, ACM TOG 37, 2018) along a line on which a
-solution always exists.
+It is led there by steps of statics: x + t d and v - t (v - v_T), with K d = f and T the rigid motion. Each
+takes what is too much: the energy falls by G (t - t^2 / 2), G = f d + (v - v_T) M (v - v_T), where K and
+body are linear. Of a body that is deformed a little, d leads to its shape at rest. Of one that is folded it
+does not, nor would any straight way, on which elements that have turned are crushed. Where STEPS are not
+enough, as in a crushed body, it is led to rest after all, to a share s of the way. Centre, momentum and
+angular momentum stay. This is energy projection (Dinev et al., FEPR: Fast Energy Projection for Real-time
+Simulation of Deformable Objects, ACM TOG 37, 2018) along lines on which a solution exists.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.bodies.soft_points import rigid_motions
 from palpo.physics.numerics.arrays import cross_rows
 from palpo.physics.reduction.rational_krylov import best_rotation
 
 Floats = NDArray[np.float64]
 
 MOST_TRIALS = 20
-"""Shares s that are tried; the energy is almost quadratic in s, so two or three do. Each aims four times as
-far below the bound as the one before, from a rounding on: of a body that rests, whose energy is a little too
-much, that little is taken and nothing that a hand could feel."""
+"""Points of a way that are tried; the energy is almost quadratic along it, so two or three do. Each aims four
+times as far below the bound as the one before, from a rounding on: of a body that rests, whose energy is a
+little too much, that little is taken and nothing that a hand could feel."""
+
+STEPS = 8
+"""Of statics, before a body is led to rest."""
 
 ROUNDING = 1e-9
 """Share of an energy, potential and all, by which it may exceed its bound."""
 
 
-def keep_energy(body: SoftBody, rest: Floats, most: float) -> float:
-    """The share s of its present state that a body keeps so that its energy [J] does not exceed `most`.
+class _State(NamedTuple):
+    x: Floats  # (free nodes, 3) [m]
+    v: Floats  # (free nodes, 3) [m/s]
 
-    rest (free nodes, 3) [m]: positions at rest, about their centre of mass where the body floats. 1.0 where
-    the energy is within the bound. Not even s = 0 brings it below that of the rigid motion alone.
+
+def keep_energy(body: SoftBody, statics: Callable[[], Floats], rest: Floats, most: float) -> float:
+    """The share of its present state that a body keeps so that its energy [J] does not exceed `most`.
+
+    statics: d = K^-1 f of its present shape (free nodes, 3) [m]. rest (free nodes, 3) [m]: positions at rest,
+    about their centre of mass where the body floats. 1.0 where the energy is within the bound, else 1 - t or
+    s, the product of all. Not even rest brings it below the energy of the rigid motion alone.
     """
-    now = body.energy()
+    now, kept = body.energy(), 1.0
     rounding = ROUNDING * (abs(now) + abs(most))
-    if now <= most + rounding:
-        return 1.0
+    for step in range(STEPS):
+        if now <= most + rounding:
+            return kept
+        now, share = _led_by_statics(body, statics(), now, most - 4.0**step * rounding)
+        kept *= share
+    return kept if now <= most + rounding else kept * _led_to_rest(body, rest, now, most, rounding)
+
+
+def _led_by_statics(body: SoftBody, d: Floats, now: float, aim: float) -> tuple[float, float]:
+    """A step that takes what the energy, now, is above `aim` [J], or less; the energy then, and 1 - t."""
+    begun, motion, momentum = _State(body.x[body.free], body.v.reshape(-1, 3)), np.zeros((1, 3)), np.zeros(3)
+    if body.rides:
+        centre, velocity, spin, inertia = body.rigid_state()
+        arm, momentum = begun.x - centre, inertia @ spin
+        rigid = rigid_motions(arm)
+        heavy = np.repeat(body.mass_free, 3)[:, None] * rigid
+        d = d - (rigid @ np.linalg.solve(rigid.T @ heavy, heavy.T @ d.ravel())).reshape(-1, 3)
+        motion = velocity + cross_rows(spin, arm)
+    led = (begun.v - motion).ravel()
+    slope = float(body.undamped_force() @ d.ravel() + led @ (body.M @ led))
+    share = float(np.sqrt(max(0.0, 1.0 - 2.0 * (now - aim) / max(slope, 1e-300))))
+    for _ in range(MOST_TRIALS):
+        _put(body, begun, _State(begun.x + d, np.broadcast_to(motion, begun.v.shape)), share, momentum)
+        energy = body.energy()
+        if energy < now:
+            return energy, share
+        share = 1.0 - 0.25 * (1.0 - share)
+    return now, share
+
+
+def _led_to_rest(body: SoftBody, rest: Floats, now: float, most: float, rounding: float) -> float:
+    """The share of the way from rest, in its rigid motion, where the energy is `most` [J] at most."""
     _, _, spin, inertia = body.rigid_state() if body.rides else (np.zeros((3, 3)),) * 4
     momentum = inertia @ spin
-    start = _State(body.x[body.free], body.v.reshape(-1, 3))
+    begun, share = _State(body.x[body.free], body.v.reshape(-1, 3)), 1.0
     aim = _at_rest(body, rest)
-    _put(body, start, aim, 0.0, momentum)
-    least, share = body.energy(), 1.0
+    _put(body, begun, aim, 0.0, momentum)
+    least = body.energy()
     for trial in range(MOST_TRIALS):
         aim_at = most - 4.0**trial * rounding
         share *= float(np.sqrt(max(0.0, aim_at - least) / max(now - least, 1e-300)))
-        _put(body, start, aim, share, momentum)
+        _put(body, begun, aim, share, momentum)
         now = body.energy()
         if now <= max(most, least) + rounding:
             break
     return share
-
-
-class _State(NamedTuple):
-    x: Floats  # (free nodes, 3) [m]
-    v: Floats  # (free nodes, 3) [m/s]
 
 
 def _at_rest(body: SoftBody, rest: Floats) -> _State:

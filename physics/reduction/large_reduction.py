@@ -208,6 +208,9 @@ class LargeReduction(SoftReduction):
         jobs = [(system, residual[:, None].astype(np.float32)) for system in self.systems[:2]]
         return [x[:, 0].astype(np.float64) for x in pool.map(_settle, jobs)]
 
+    def _settled(self, load: Floats) -> Floats:
+        return _settle((self.systems[1], load[:, None].astype(np.float32)))[:, 0].astype(np.float64)
+
     def _present_basis(self, tail: Floats, rigid: Floats | None, most: int) -> tuple[Floats, Floats]:
         inside, points = self.window.freedoms, self._points.astype(np.float64)
         if rigid is not None:

@@ -401,5 +401,16 @@ class SoftReduction:
         if tail is not None:
             forces = np.ascontiguousarray(tail.forces)
             body.substeps(self.factors[0], self.shifts[0], forces, local.astype(np.int32))
-        self.kept = keep_energy(body, rest, allowed)
+        self.kept = keep_energy(body, self._statics, rest, allowed)
         body.remember(past.span)
+
+    def _statics(self) -> NDArray[np.float64]:
+        """K^-1 f of the body where it is, (free nodes, 3) [m], by the factor at the low step."""
+        body, h = self.body, self.shifts[1]
+        axes = best_rotation(self.origin, self._centred(), body.mass_free) if body.rides else np.eye(3)
+        load = h * (body.damping[1] + h) * body.undamped_force().reshape(-1, 3) @ axes
+        return self._settled(load.reshape(-1)).reshape(-1, 3) @ axes.T
+
+    def _settled(self, load: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A_h^-1 of a load (n_dof,) at the low step."""
+        return self.factors[1].solve(load)

@@ -137,7 +137,7 @@ REFUSED = [
         "friction.pairs.0.bodies=['ball','blok']",
         'friction.pairs[0].bodies[1] = "blok": no such body; did you mean',
     ),
-    ("friction.pairs.0.bodies=['ball','ball']", "a pair is two different bodies"),
+    ("friction.pairs.0.bodies=['ball','ball']", "only a soft body touches itself; a pair is two bodies"),
     ("contact.ignore=[['ball','nil']]", 'contact.ignore[0][1] = "nil": no such body'),
     # attachments
     ("attachments.0.a.body=rood", 'attachments[0].a.body = "rood": no such body; did you mean "rod"?'),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.chain_models import ChainState
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import LOW
@@ -100,6 +101,7 @@ class LowRate(SlowLoop):
             not_searched(scene, self.whose),
             joined_points(scene),
             scene.rigid(),
+            [member.number for member in self.members if isinstance(member.body, SoftBody)],
         )
         self.topology = Handle(scene.topology)
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
