@@ -16,7 +16,10 @@ from palpo.config.systems import SYSTEMS
 from palpo.config.words import ConfigError
 from palpo.physics.systems.snap.connectors.registry import generate
 
-SHIPPED = ["beams", "grooves", "mixed-cup", "mixed-snap", "needle", "organ", "probe", "three-rates", "wire"]
+SHIPPED = [
+    "beams", "fold", "grooves", "mixed-cup", "mixed-snap", "needle", "organ", "probe", "stiffening",
+    "three-rates", "wire",
+]  # fmt: skip
 QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]
 SNAP = ["snap", "snap-buckle", "snap-cap", "snap-lan"]
