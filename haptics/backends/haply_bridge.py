@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -31,6 +32,8 @@ SERVICE = "ws://localhost:10001"
 """Where the maker's service listens."""
 STALE = 0.05
 """Seconds without a force from the servo after which zero is sent."""
+FAREWELL = 0.1
+"""Seconds for which the answer to the last zero is waited for."""
 PATIENCE = 1.0
 """Seconds that the service may take to answer."""
 POSE, FORCE, WORDS = 12, 4, 256
@@ -218,6 +221,10 @@ def _turns(connection: Any, shared: Shared, over: threading.Event, wanted: str) 
         connection.send(encode(device, np.zeros(3) if stale else shared.forces[slot, :3]) if device else "{}")
     if device:
         connection.send(encode(device, np.zeros(3)))
+        # the answers to the force before and to this one: a service that closes first may never have read it
+        with suppress(TimeoutError):
+            for _ in range(2):
+                connection.recv(timeout=FAREWELL, decode=False)
     return "ended"
 
 

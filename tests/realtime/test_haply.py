@@ -1,8 +1,12 @@
 """Laws of a Haply Inverse3 against a stand-in of the maker's service: axes, forces, silence and ends."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +34,7 @@ PLACE = [NAMES.index(f"device_p{axis}") for axis in "xyz"]
 AXES = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
 """Servo's axes from the service's: x right, y away, z up become x right, y up, z toward the user."""
 LONG = 20.0
+ROOT = Path(__file__).parents[2]
 
 
 def told(message):
@@ -288,6 +293,30 @@ def test_a_servo_that_stands_still_leaves_no_force_at_the_service(service):
         time.sleep(0.5)
         assert len(service.forces["04BA"]) > count and not np.any(service.forces["04BA"][-1])
     assert tick_count(wall.servo) > 600
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_program_that_is_killed_or_stopped_leaves_no_force_at_the_service(service, ending):
+    """The process beside it closes the connection after a last zero, or renews nothing and sends zero."""
+    program = subprocess.Popen([sys.executable, "-m", "tests.haply.pressed", service.address], cwd=ROOT)
+    forces, end = service.forces["04BA"], time.monotonic() + 60.0
+    try:
+        while not (forces and np.linalg.norm(forces[-1]) > 1.4):
+            assert time.monotonic() < end and program.poll() is None
+            time.sleep(1e-3)
+        program.send_signal(ending)
+        began = time.monotonic()
+        while np.any(forces[-1]):
+            # a servo that left no force for 50 ms has gone; what lies between may be late on a busy machine
+            assert time.monotonic() - began < 1.0, "the last force stays"
+            time.sleep(1e-3)
+        print(f"{ending.name}: no force after {1e3 * (time.monotonic() - began):.0f} ms")
+        time.sleep(0.2)
+        assert not np.any(forces[-1])
+    finally:
+        program.kill()
+        program.wait()
 
 
 def test_no_service_and_no_device_are_sentences(service):
