@@ -28,6 +28,8 @@ SPEED, TURN = 1.0, 6.0
 """Largest speed [m/s] and angular speed [rad/s] with which it follows."""
 LEAP, LEAP_TURN = 0.1, 0.6
 """Way [m] and angle [rad] to a pose that is too far to be followed: what a tenth of a second allows."""
+TURNED = 1e-9
+"""Angle [rad] below which there is nothing left to turn: rounding has no axis."""
 SILENCE = 0.25
 """Seconds without a pose after which nobody leads."""
 LARGEST = 1000.0
@@ -134,7 +136,7 @@ class FollowedPose:
         """Go on for a time [s]."""
         (way, angle), (goal, turned) = self._away(), self._goal
         self.position = self.position + min(1.0, SPEED * seconds / max(way, 1e-12)) * (goal - self.position)
-        if angle > 0.0:
+        if angle > TURNED:
             rest = quaternion_product(turned, _conjugate(self.orientation))
             axis = rest[1:] * (1.0 if rest[0] >= 0.0 else -1.0)
             step = quaternion_from_axis_angle(axis, min(angle, TURN * seconds))
@@ -162,6 +164,10 @@ class GuidedThread(LedThread[SentPose]):
     def prepare(self) -> None:
         super().prepare()
         hold_servo(self.servo, self._held)
+
+    def accompany(self) -> None:
+        hold_servo(self.servo, self._held)
+        super().accompany()
 
     def led(self, news: SentPose | None, quiet: float, seconds: float) -> Target:
         if news is not None:

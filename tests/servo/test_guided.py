@@ -77,6 +77,18 @@ def test_nothing_that_is_sent_makes_it_faster_than_a_calm_hand_nor_leads_it_away
         assert (np.abs(y) <= FAR).all()
 
 
+@given(turn, turn)
+def test_what_is_sent_again_and_again_is_reached_and_kept(first, second):
+    """A turn that is left by rounding alone has no axis."""
+    led = FollowedPose(np.zeros(3), first)
+    for q in (first, second, second):
+        led.hear(SentPose(np.zeros(3), q))
+        for _ in range(200):
+            led.move(DT)
+    assert angle(led.orientation, first) < 1e-6 or angle(led.orientation, second) < 1e-6
+    assert not led.position.any()
+
+
 def test_a_leap_is_a_new_beginning_and_not_a_way():
     led = FollowedPose(np.zeros(3), UPRIGHT)
     for x in (0.0, 0.9 * LEAP, 5.0, 5.0 + 0.5 * LEAP):
