@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -108,6 +109,7 @@ class Headset:
         """Whether it shows pictures now: the loop then keeps its pace, which `draw` waits for."""
         self.lost = ""
         """Why it is over, in words, once it is."""
+        os.environ.setdefault("XR_LOADER_DEBUG", "none")  # what is missing is said here, once
         try:
             self._xr: Any = importlib.import_module("xr")
         except (ImportError, OSError) as error:
