@@ -16,7 +16,7 @@
 a model, `Model.start` a state; `run` runs a scene on a device in real time, `replay` repeats a recording,
 `restore` goes on from a saved state, `solve` solves contact problems. `State.fields` and `State.mesh` tell
 what a body feels inside, `export` writes a recording for other programs; `materials`, `sweep`, `converge`,
-`snap` and `identify` are the commands of these names.
+`snap`, `identify` and `lift` are the commands of these names.
 Units are SI, axes right-handed with y up, quaternions (w, x, y, z). What cannot be used is refused with
 `Refusal`, whose text says what and why. docs/tutorial.md leads through all of it.
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from palpo.app.library.computing import snap as snap
     from palpo.app.library.computing import sweep as sweep
     from palpo.app.library.fields import Fields as Fields
+    from palpo.app.library.gripping import Lift as Lift
+    from palpo.app.library.gripping import lift as lift
     from palpo.app.library.model import Model as Model
     from palpo.app.library.model import restore as restore
     from palpo.app.library.runs import export as export
@@ -68,6 +70,7 @@ _PLACES = {
     "app.library.model": ("Model", "restore"),
     "app.library.state": ("State", "Pose", "HandReading", "Contacts", "Ticks"),
     "app.library.fields": ("Fields",),
+    "app.library.gripping": ("Lift", "lift"),
     "app.library.runs": ("export", "replay", "run", "solve", "solvers"),
     "app.library.computing": (
         "Convergence", "KnownMaterial", "converge", "identify", "identify_connector", "materials", "snap",
@@ -97,8 +100,8 @@ _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name 
 __all__ = [
     "load", "scenes", "Scene", "Model", "State", "Pose", "HandReading", "Fields", "Contacts", "Ticks",
     "restore", "run", "replay", "export", "Outcome", "solve", "solvers", "materials", "KnownMaterial",
-    "sweep", "converge", "Convergence", "snap", "identify", "identify_connector", "ContactProblem",
-    "ContactResult", "Refusal", *_PLACES["config.parts"],
+    "sweep", "converge", "Convergence", "snap", "identify", "identify_connector", "lift", "Lift",
+    "ContactProblem", "ContactResult", "Refusal", *_PLACES["config.parts"],
 ]  # fmt: skip
 
 

@@ -106,7 +106,8 @@ def add_computing(commands: Any) -> None:
         "--out", type=Path, metavar="DIR", help="folder for page, pictures and tables (out/design-SCENE)"
     )
     snap.add_argument("--export", type=Path, metavar="DIR",
-                      help="only write the parts as STL files, with a scene that reads them")  # fmt: skip
+                      help="only write the parts as STL files with a scene that reads them, and the"
+                      " connector as a joint for MuJoCo, Drake and USD")  # fmt: skip
     snap.set_defaults(command=_snap)
 
     identify = commands.add_parser(
@@ -236,11 +237,12 @@ def _snap(options: argparse.Namespace) -> int:
     progress = Progress()
     with progress.stage("loading"):
         from palpo.app.cli import design
-        from palpo.app.report.design_export import export
+        from palpo.app.report.design_export import export, export_joint
         from palpo.app.report.design_figures import about_mesh
         from palpo.app.report.design_page import said, write_design
     if options.export is not None:
         print(f"the parts are in {export(first, options.overrides, out)}")
+        print(f"the joint is in {export_joint(first, options.overrides, options.back, out, progress)}")
         return 0
     limits = design.Limits(
         options.insertion_below, options.retention_above, options.strain_below, options.stress_below

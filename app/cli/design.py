@@ -100,6 +100,15 @@ class DesignResult:
     parts: list[Row]
     limits: Limits
 
+    def export(self, folder: str | Path) -> Path:
+        """Write the connector as a joint with friction and a latch for MuJoCo, Drake and USD, with its law in
+        Python, into a folder that is made."""
+        from palpo.app.report.connector_joint import write_joint
+
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        write_joint(Path(folder), self.spec.title, connector_of(self.spec), self.travel)
+        return Path(folder)
+
 
 def investigate(design: DesignRequest, progress: Progress) -> DesignResult:
     """All of it. Raises Refusal, ConfigError and InputError for a scene that cannot be computed as it is."""

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.cli.design import scene_of
+from palpo.app.cli.design import DesignRequest, scene_of, travel_of
+from palpo.app.cli.progress import Progress
+from palpo.app.report.connector_joint import write_joint
 from palpo.app.systems.snap.connector import connector_of
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.systems.snap.connectors.connector import Connector, Prong
@@ -33,6 +35,20 @@ def export(name: str, overrides: Sequence[str], folder: Path) -> Path:
     path = folder / "design.toml"
     path.write_text(_head(c, spec.title) + "\n".join(tables), encoding="utf-8")
     return path
+
+
+def export_joint(
+    name: str, overrides: Sequence[str], back: float | None, folder: Path, progress: Progress
+) -> Path:
+    """The connector's force over travel as a joint for other simulators; the path of its law.
+
+    back [m]: how far the latched plug is pulled, a third of the stroke if not told; raises as `travel_of`.
+    """
+    spec = scene_of(name, overrides)
+    with progress.stage("meshes, distance, force over travel"):
+        travel = travel_of(spec, DesignRequest(name, tuple(overrides), back=back), progress)
+    write_joint(folder, spec.title, connector_of(spec), travel)
+    return folder / "connector.json"
 
 
 def write_stl(path: Path, surface: SurfaceMesh, scale: float) -> None:

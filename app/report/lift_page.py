@@ -6,7 +6,6 @@ import base64
 import csv
 import json
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,9 @@ from matplotlib.figure import Figure
 
 from palpo.app.report.figures import LOOK, WIDTH
 from palpo.app.report.page import rendered
-from palpo.physics.suction.reduced_cup import HeldLoad, ReducedCup, margin, margins
+from palpo.physics.suction.reduced_cup import HeldLoad, ReducedCup, lifted_mass, margin, margins
 
 PAGE, LAW, TABLE, PICTURE = "lift.html", "cup.json", "map.csv", "map.png"
-TENDON, BUSHING = "cup.xml", "cup_drake.py"
-"""The law for MuJoCo and for Drake."""
 LEAST_MASS, MASSES, VALUES = 0.01, 25, 25
 """Lightest load of the maps [kg], and how many masses and values of the other axis they have."""
 STEEPEST, FARTHEST, CURVED = math.radians(60.0), 20e-3, 20.0
@@ -75,8 +72,6 @@ def write_lift(folder: Path, law: ReducedCup, base: HeldLoad) -> Path:
         _draw(figure, law, maps)
         figure.savefig(folder / PICTURE, dpi=150)
     (folder / LAW).write_text(json.dumps(as_data(law), indent=1) + "\n", "utf-8")
-    (folder / TENDON).write_text(as_mjcf(law), "utf-8")
-    (folder / BUSHING).write_text(as_drake(law), "utf-8")
     found = margins(law, base)
     least, name = margin(law, base)
     page = rendered(
@@ -91,6 +86,7 @@ def write_lift(folder: Path, law: ReducedCup, base: HeldLoad) -> Path:
             ("holds at most", f"{law.limit:.3g} N"), ("stiffness", f"{law.stiffness:.4g} N/m"),
             ("the line's largest error", f"{100 * law.misfit:.2g}% of the most"),
             ("lets go at", f"{1e3 * law.pull[-1]:.3g} mm"),
+            ("lifts off the ground at 0.1 m/s", f"{1e3 * lifted_mass(law, 0.1):.3g} g"),
         ],
         picture="data:image/png;base64," + base64.b64encode((folder / PICTURE).read_bytes()).decode("ascii"),
     )  # fmt: skip
@@ -146,65 +142,16 @@ def as_data(law: ReducedCup) -> dict[str, Any]:
             "peel_Nm": "moment about an axis in the rim's plane at which the rim lifts on one side",
             "leak_s": "by the wall's rms roughness [m]: in which the suction falls to a third",
             "stiffness_N_per_m": "of the line through these points, for a spring that lets go at release_m",
+            "rest_m": "height of the stem, from where the rim first touches, at which the cup bears nothing",
+            "rim_stiffness_N_per_m": "of the cup when it is pushed on, before it grips",
+            "damping_s": "force at a speed over that at as long a pull",
+            "pumped": "whether a pump keeps the suction, so that it grips at a touch and nothing leaks",
         },
         "cup": law.cup, "push_m": law.push, "mu": law.mu, "radius_m": law.radius,
         "stiffness_N_per_m": law.stiffness, "stiffness_misfit": law.misfit, "release_m": float(law.pull[-1]),
         "limit_N": law.limit, "pull_m": law.pull.tolist(), "force_N": law.force.tolist(),
-        "rim_N": law.pressed.tolist(), "peel_Nm": (0.5 * law.radius * law.pressed).tolist(),
+        "rest_m": law.rest, "rim_stiffness_N_per_m": law.rim_stiffness, "damping_s": law.damping,
+        "pumped": law.pumped, "rim_N": law.pressed.tolist(),
+        "peel_Nm": (0.5 * law.radius * law.pressed).tolist(),
         "leak_s": {f"{rms:g}": times.tolist() for rms, times in law.leak_time.items()},
     }  # fmt: skip
-
-
-def as_mjcf(law: ReducedCup) -> str:
-    """A MuJoCo tendon between two sites that pulls as the cup does, to be let go at the length it names."""
-    return (
-        f"<!-- The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring that only pulls.\n"
-        "     Put it between a site on the gripper and one on the load, which meet where it bears nothing.\n"
-        f"     It has let go once the tendon is longer than {law.pull[-1]:.6g} m ({law.limit:.4g} N),\n"
-        "     or the moment above cup.json's peel_Nm: set model.tendon('suction_cup').stiffness to 0. -->\n"
-        "<mujoco>\n"
-        "  <tendon>\n"
-        f'    <spatial name="suction_cup" stiffness="{law.stiffness:.6g}" springlength="0 0">\n'
-        '      <site site="cup_gripper"/>\n'
-        '      <site site="cup_load"/>\n'
-        "    </spatial>\n"
-        "  </tendon>\n"
-        "</mujoco>\n"
-    )
-
-
-def as_drake(law: ReducedCup) -> str:
-    """A module for Drake: a bushing between two frames that pulls as the cup does, and lets go."""
-    return f'''"""The cup {law.cup}, pushed by {1e3 * law.push:g} mm, mu {law.mu:g}: a spring."""
-
-import numpy as np
-from pydrake.multibody.tree import LinearBushingRollPitchYaw
-
-STIFFNESS = {law.stiffness:.6g}  # N/m
-RELEASE = {law.pull[-1]:.6g}  # m, at {law.limit:.4g} N
-
-
-def add_cup(plant, gripper, load):
-    """The cup between a frame of the gripper and one of the load, which meet where it bears nothing.
-
-    Before plant.Finalize().
-    """
-    free = np.zeros(3)
-    return plant.AddForceElement(
-        LinearBushingRollPitchYaw(gripper, load, free, free, np.full(3, STIFFNESS), free)
-    )
-
-
-def let_go_if_pulled_off(context, cup):
-    """Call it after each step, with the plant's context: whether the cup holds still.
-
-    Peel is for you to judge: the moment that a cup bears at a pull is cup.json's peel_Nm.
-    """
-    apart = cup.frameC().CalcPose(context, cup.frameA()).translation()
-    if np.linalg.norm(apart) > RELEASE:
-        cup.SetForceStiffnessConstants(context, np.zeros(3))
-    return bool(cup.GetForceStiffnessConstants(context).any())
-'''
-
-
-__all__: Sequence[str] = ("as_data", "as_drake", "as_mjcf", "loads", "write_lift")

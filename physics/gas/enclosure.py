@@ -78,7 +78,7 @@ class Enclosure:
 
     def take_walls(self, walls: Walls | None) -> None:
         """What the partner lets by and through, for `find_flow`; None for tight rims."""
-        self._walls = None if walls is None else Handle(walls)
+        self.walls, self._walls = walls, None if walls is None else Handle(walls)
 
     @property
     def tracks(self) -> Tracks:

@@ -1,7 +1,7 @@
 """A cup as a law of few numbers: force over pull, what presses its rim, leak; and whether a load is held.
 
-Taken from a pull of a cup of revolution (palpo.physics.suction.pull_off). A load that hangs on it pulls along
-its axis, across it, and by a moment. It is held where each of these is borne:
+Taken from a pull of a cup of revolution (palpo.physics.suction.pull_off), or of any cup of a scene. A load
+that hangs on it pulls along its axis, across it, and by a moment. It is held where each of these is borne:
 
     pull   F = m g cos(tilt) at most what the cup holds
     slip   m g sin(tilt) at most mu N(F), N the force with which the rim is pressed under that pull
@@ -31,6 +31,8 @@ Floats = NDArray[np.float64]
 GRAVITY = 9.81
 WAVES = 50.0
 """Longest wavelength of a rough wall over its rms height, as of sandblasted plates."""
+EARLY = 4
+"""Share of a pull, one in so many, whose slope is that of its beginning."""
 NEVER = 1e9
 """Seconds that stand for a rim that lets nothing by, and a margin of what is not asked for."""
 
@@ -49,6 +51,11 @@ class ReducedCup(NamedTuple):
     stiffness: float  # fitted, force = stiffness pull [N/m]
     misfit: float  # largest error of that fit over the largest force
     rim_stiffness: float  # of the cup when pushed [N/m]
+    rest: (
+        float  # height of the stem over where the rim first touched, where the gripped cup bears nothing [m]
+    )
+    damping: float = 0.0  # force at a speed over that at as long a pull [s]
+    pumped: bool = False  # whether a pump keeps the suction, so that nothing leaks
 
     @property
     def limit(self) -> float:
@@ -92,19 +99,59 @@ def reduce_cup(cup: str, push: float, mu: float, roughnesses: tuple[float, ...])
             times[rms].append(state.volume / (2 * flow * ATMOSPHERE) if flow > 0.0 else NEVER)
 
     states = pull_off(model, Handling(push, pull_step=push / 4), look)
-    force = np.array([state.force for state in states])
+    seen = PulledCup(
+        np.array([state.height for state in states]), np.array([state.force for state in states]),
+        np.array([state.pressed for state in states]), np.array(radii),
+        {rms: np.array(found) for rms, found in times.items()},
+    )  # fmt: skip
+    return law_of(cup, push, mu, seen)
+
+
+class PulledCup(NamedTuple):
+    """What is seen of a cup from when it is pushed until it has let go, (n,) each."""
+
+    height: Floats  # of the stem over where the rim first touched [m]
+    force: Floats  # on the stem, upward [N]
+    pressed: Floats  # on the rim [N]
+    radius: Floats  # of the pressed rim [m]
+    leak_time: Mapping[float, Floats]  # by the wall's rms roughness [m]: seconds
+
+
+def law_of(cup: str, push: float, mu: float, seen: PulledCup) -> ReducedCup:
+    """The law of a cup that was pulled off; InputError for one that never held a load."""
+    height, force = seen.height, seen.force
     last = int(force.argmax())
-    first = int(np.flatnonzero(force > 0.0)[0])
-    kept = slice(first, last + 1)
-    height = np.array([state.height for state in states])
-    rest = float(np.interp(0.0, force[: last + 1], height[: last + 1]))
+    pulling = np.flatnonzero(force[: last + 1] <= 0.0)
+    first = int(pulling[-1]) + 1 if pulling.size else 0
+    if not force[last] > 0.0 or last == 0:
+        raise InputError(
+            f"the cup {cup}, pushed by {push:g} m, is pulled off without a force: it holds nothing."
+        )
+    # of a cup that is drawn on harder than it was pushed, along the line of its pull
+    k = max(first, 1) if first else max(1, last // EARLY)
+    slope = (force[k] - force[k - 1 if first else 0]) / (height[k] - height[k - 1 if first else 0])
+    rest = float(height[k] - force[k] / slope)
+    kept = np.arange(first, last + 1)
+    kept = kept[force[kept] >= np.maximum.accumulate(force[kept])]  # what trembles does not grow
+    kept = kept[np.diff(force[kept], prepend=0.0) > 0.0]
     pull, force = height[kept] - rest, force[kept]
     stiffness = float(pull @ force / (pull @ pull))
     return ReducedCup(
-        cup, push, mu, pull, force, np.array([state.pressed for state in states])[kept],
-        {rms: np.array(found)[kept] for rms, found in times.items()}, float(np.mean(radii[kept])), stiffness,
-        float(np.abs(stiffness * pull - force).max() / force[-1]), states[0].pressed / push,
+        cup, push, mu, pull, force, seen.pressed[kept],
+        {rms: times[kept] for rms, times in seen.leak_time.items()}, float(np.mean(seen.radius[kept])),
+        stiffness, float(np.abs(stiffness * pull - force).max() / force[-1]), seen.pressed[0] / push, rest,
     )  # fmt: skip
+
+
+def lifted_mass(law: ReducedCup, speed: float) -> float:
+    """The largest mass [kg] that is lifted off the ground by a cup which goes up at a speed [m/s].
+
+    It leaves the ground with the cup's speed to gain, and sways on it by v sqrt(k m) about its weight:
+    m g + v sqrt(k m) is at most what the cup holds. What damping takes off that is left out.
+    """
+    sway = speed * math.sqrt(law.stiffness)
+    root = (math.sqrt(sway**2 + 4.0 * GRAVITY * law.limit) - sway) / (2.0 * GRAVITY)
+    return root**2
 
 
 def margins(law: ReducedCup, load: HeldLoad) -> dict[str, float]:

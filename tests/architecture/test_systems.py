@@ -9,7 +9,10 @@ from palpo.app.systems.system import System, find_system
 from palpo.config.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[2]
-OF_ONE_SYSTEM = {"app/cli/converge.py", "app/cli/design.py", "app/gym/snap_plant.py", "app/gym/suction.py"}
+OF_ONE_SYSTEM = {
+    "app/cli/converge.py", "app/cli/design.py", "app/cli/lift.py", "app/gym/snap_plant.py",
+    "app/gym/suction.py",
+}  # fmt: skip
 """Commands and environments of one system, which refuse scenes of others in words."""
 FORK = re.compile(
     rf"isinstance\([^()]*\b(?:{'|'.join(scene.__name__ for scene in SYSTEMS.values())})\b"

@@ -105,7 +105,7 @@ def air_of(gas: PassiveGas | AirtightGas | ActiveGas) -> OutsideAir:
 
 def build(spec: SuctionScene) -> SuctionBuild:
     """Everything at rest; raises InputError."""
-    soft = [_soft(spec, i) for i in range(len(spec.cups))]
+    soft = [cup_form(spec, i) for i in range(len(spec.cups))]
     bodies = [_body(spec, told, form) for told, form in zip(spec.cups, soft, strict=True)]
     capacity = capacity_of(soft)
     partner, rigid = _partner(spec, bodies, capacity)
@@ -215,7 +215,8 @@ def coupling_gains(hold: HoldSpec) -> Gains | None:
     return None if hold.mode == "direct" else gains_of(hold)
 
 
-def _soft(spec: SuctionScene, i: int) -> CupForm:
+def cup_form(spec: SuctionScene, i: int) -> CupForm:
+    """The i-th cup's mesh where it is placed, and what holds and may touch it; raises InputError."""
     told = spec.cups[i]
     g, free = told.geometry, isinstance(told.drive, FreeDrive)
     mesh: TetMesh | HexMesh

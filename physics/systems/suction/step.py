@@ -37,6 +37,7 @@ from palpo.physics.gas.flood import Thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.gas.network import Lines, PumpedCups
 from palpo.physics.gas.pressure import make_gas
+from palpo.physics.gas.wall_regions import Walls
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.suction.border_springs import springs_under_suction
 from palpo.physics.suction.cavity_rows import FoundCavities, found_cavities, seeped, seeping
@@ -242,6 +243,18 @@ class Suction:
             self.pressure = np.full(self.cavity_count, self.air.atmosphere + self.gauge)
         if self.pumped is not None:
             self._lines = self.pumped.couple(self.cavity_cup, self.pressure, self.volume, self.h)
+
+    def conductance(self, i: int, walls: Walls | None) -> float:
+        """What the rim of cup i would let out of all its cavities over other walls, as the last step found
+        them [m3/(Pa s)]."""
+        enclosure = self.enclosures[i]
+        kept, before = enclosure.walls, enclosure.conductance.copy()
+        enclosure.take_walls(walls)
+        enclosure.find_flow(self._search.local[i], self._pressing[i], self.air)
+        found = float(enclosure.conductance[:-1, -1].sum())
+        enclosure.take_walls(kept)
+        enclosure.conductance[:] = before
+        return found
 
     def seeping(self) -> Array:
         """s = h G [m3/Pa] (k + 1, k + 1) between the present cavities and, last, the outside."""
