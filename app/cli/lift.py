@@ -7,7 +7,6 @@ from pathlib import Path
 from palpo.app.cli.refusal import check_folder
 from palpo.config.words import Refusal
 
-
 SPEEDS = (0.01, 0.1, 0.5)
 """At which masses are told that are lifted off the ground [m/s]."""
 
