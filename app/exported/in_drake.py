@@ -20,7 +20,8 @@ from pydrake.multibody.math import SpatialForce, SpatialVelocity
 from pydrake.multibody.plant import AddMultibodyPlantSceneGraph, ExternallyAppliedSpatialForce
 from pydrake.multibody.tree import BodyIndex
 from pydrake.systems.framework import LeafSystem
-from suction_cup import CarriedCup, RigidMotion, load
+
+from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load
 
 HERE = Path(__file__).resolve().parent
 CLEARANCE = 5e-3

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import mujoco
 import numpy as np
-from suction_cup import CarriedCup, RigidMotion, load, rotation_vector
+
+from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load, rotation_vector
 
 HERE = Path(__file__).resolve().parent
 

@@ -17,7 +17,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-from suction_cup import CarriedCup, RigidMotion, load
+
+from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load
 
 HERE = Path(__file__).resolve().parent
 

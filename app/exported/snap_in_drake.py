@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 from pydrake.common.value import Value
 from pydrake.systems.framework import BasicVector, LeafSystem
-from snap_joint import SnapJoint, load
+
+from palpo.app.exported.snap_joint import SnapJoint, load
 
 HERE = Path(__file__).resolve().parent
 STEP = 2e-4

@@ -10,7 +10,8 @@ The plug's slide joint is called travel: 0 where it starts, the stroke where it 
 from pathlib import Path
 
 import mujoco
-from snap_joint import SnapJoint, load
+
+from palpo.app.exported.snap_joint import SnapJoint, load
 
 HERE = Path(__file__).resolve().parent
 

@@ -18,8 +18,9 @@ def require(errors: Any, shares: Sequence[str]) -> None:
         if not 0.0 <= value < most:
             below = " and below 1" if name in shares else ""
             raise Refusal(f"errors: {name} is {value!r}; it must be zero or positive{below}")
-    if not isinstance(errors.variants, int) or errors.variants < 1:
-        raise Refusal(f"errors: variants is {errors.variants!r}; give a whole number, at least 1")
+    variants = getattr(errors, "variants", 1)
+    if not isinstance(variants, int) or variants < 1:
+        raise Refusal(f"errors: variants is {variants!r}; give a whole number, at least 1")
 
 
 def errors_of(kind: type[Errors], given: Errors | Mapping[str, Any] | None) -> Errors:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from palpo.app import exported
+from palpo.app.exported import copy_out
 from palpo.app.report.gripper import UPRIGHT, text_of, vector_of, write_obj
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.systems.snap.connectors.connector import Connector
@@ -61,8 +60,7 @@ def write_joint(folder: Path, name: str, connector: Connector, travel: Travel) -
     (folder / "connector.xml").write_text(_mjcf(name, law, list(parts)), "utf-8")
     (folder / "connector.sdf").write_text(_sdf(name, law, list(parts)), "utf-8")
     (folder / "connector.usda").write_text(_usda(name, law), "utf-8")
-    for file in FILES:
-        shutil.copy(Path(exported.__file__).parent / file, folder / file)
+    copy_out(FILES, folder)
 
 
 def _on(x: np.ndarray, way: TravelDirection) -> np.ndarray:

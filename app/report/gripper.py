@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app import exported
+from palpo.app.exported import copy_out
 from palpo.app.report.lift_page import as_data
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.suction.reduced_cup import GRAVITY, ReducedCup
@@ -74,8 +73,7 @@ def write_gripper(folder: Path, name: str, cups: Sequence[PlacedCup]) -> None:
     (folder / "lift.sdf").write_text(_sdf(name, cups, lifting=True), "utf-8")
     (folder / "gripper.usda").write_text(_usda(name, cups), "utf-8")
     (folder / "lift.usda").write_text(_usda(name, cups, lifting=True), "utf-8")
-    for file in FILES:
-        shutil.copy(Path(exported.__file__).parent / file, folder / file)
+    copy_out(FILES, folder)
 
 
 def write_obj(path: Path, surface: SurfaceMesh) -> None:

@@ -162,13 +162,13 @@ def margins(law: ReducedCup, load: HeldLoad) -> dict[str, float]:
     pressed = float(np.interp(axial, law.force, law.pressed))
     drop = law.rim_stiffness * law.radius**2 / load.diameter
     left = max(pressed - drop, 0.0)
-    times = law.leak_time[load.rms]
+    lasts = NEVER if law.pumped else float(np.interp(axial, law.force, law.leak_time[load.rms]))
     asked = {
         "pull": (law.limit, axial),
         "slip": (law.mu * pressed, abs(across)),
         "peel": (0.5 * left * law.radius, moment),
         "lie": (pressed, drop),
-        "leak": (float(np.interp(axial, law.force, times)), load.seconds),
+        "leak": (lasts, load.seconds),
     }
     return {
         name: min(has / wanted, NEVER) if wanted > NEVER**-1 else NEVER
