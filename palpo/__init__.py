@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from palpo.app.library.computing import snap as snap
     from palpo.app.library.computing import sweep as sweep
     from palpo.app.library.fields import Fields as Fields
-    from palpo.app.library.gripping import Lift as Lift
+    from palpo.app.library.gripping import CupLift as CupLift
     from palpo.app.library.gripping import lift as lift
     from palpo.app.library.model import Model as Model
     from palpo.app.library.model import restore as restore
@@ -70,7 +70,7 @@ _PLACES = {
     "app.library.model": ("Model", "restore"),
     "app.library.state": ("State", "Pose", "HandReading", "Contacts", "Ticks"),
     "app.library.fields": ("Fields",),
-    "app.library.gripping": ("Lift", "lift"),
+    "app.library.gripping": ("CupLift", "lift"),
     "app.library.runs": ("export", "replay", "run", "solve", "solvers"),
     "app.library.computing": (
         "Convergence", "KnownMaterial", "converge", "identify", "identify_connector", "materials", "snap",
@@ -100,7 +100,7 @@ _PLACE = {name: f"palpo.{module}" for module, names in _PLACES.items() for name 
 __all__ = [
     "load", "scenes", "Scene", "Model", "State", "Pose", "HandReading", "Fields", "Contacts", "Ticks",
     "restore", "run", "replay", "export", "Outcome", "solve", "solvers", "materials", "KnownMaterial",
-    "sweep", "converge", "Convergence", "snap", "identify", "identify_connector", "lift", "Lift",
+    "sweep", "converge", "Convergence", "snap", "identify", "identify_connector", "lift", "CupLift",
     "ContactProblem", "ContactResult", "Refusal", *_PLACES["config.parts"],
 ]  # fmt: skip
 

@@ -3,7 +3,7 @@
 
     model = mujoco.MjModel.from_xml_path("lift.xml")
     data = mujoco.MjData(model)
-    gripper = Gripper(model, data)
+    gripper = MujocoGripper(model, data)
     while ...:
         gripper.step()               # before each mj_step
         mujoco.mj_step(model, data)
@@ -21,7 +21,7 @@ from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load, rotati
 HERE = Path(__file__).resolve().parent
 
 
-class Gripper:
+class MujocoGripper:
     """The cups of a model; prefix: of the sites' names, where the gripper was attached with one."""
 
     def __init__(self, model, data, folder=HERE, prefix="", roughness=1e-6):
@@ -107,7 +107,7 @@ def main():
     """Push the gripper on the load, lift it by 0.1 m at 0.1 m/s, and let it go."""
     model = mujoco.MjModel.from_xml_path(str(HERE / "lift.xml"))
     data = mujoco.MjData(model)
-    gripper, dt = Gripper(model, data), model.opt.timestep
+    gripper, dt = MujocoGripper(model, data), model.opt.timestep
     push = 1.2 * max(law["push_m"] for law in gripper.laws.values())
     start, height, speed = float(data.mocap_pos[0, 2]), 0.0, 0.0
     low = start - float(model.numeric("clearance").data[0]) - push

@@ -3,7 +3,7 @@
 
     builder.add_usd("lift.usda")
     model = builder.finalize()
-    gripper = Gripper(model)
+    gripper = NewtonGripper(model)
     while ...:
         state.clear_forces()
         gripper.step(state, dt)      # before each step of the solver
@@ -23,7 +23,7 @@ from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load
 HERE = Path(__file__).resolve().parent
 
 
-class Gripper:
+class NewtonGripper:
     """The cups of a gripper, the body whose label ends in `link`; below: (point, axis) -> (body, height)."""
 
     def __init__(self, model, folder=HERE, link="gripper", roughness=1e-6, below=None):
@@ -149,7 +149,7 @@ def main():
     builder = newton.ModelBuilder(up_axis=newton.Axis.Z)
     builder.add_usd(str(HERE / "lift.usda"))
     model = builder.finalize()
-    solver, gripper = newton.solvers.SolverXPBD(model), Gripper(model)
+    solver, gripper = newton.solvers.SolverXPBD(model), NewtonGripper(model)
     state, after, control = model.state(), model.state(), model.control()
     dt, lift = 1e-3, 0.0
     low = -5e-3 - 1.2 * max(law["push_m"] for law in load(HERE).values())

@@ -22,7 +22,7 @@ STEP = 2e-4
 """[s]"""
 
 
-class Connector(LeafSystem):
+class DrakeConnector(LeafSystem):
     """Generalized forces of a plant: the socket's and the hand's on the plug's joint."""
 
     def __init__(self, plant, folder=HERE):
@@ -56,7 +56,7 @@ def add_connector(builder, plant, folder=HERE):
     """The connector of a finalized plant, wired into a diagram that is being built."""
     if plant.has_sampled_output_ports():
         raise ValueError("plant.SetUseSampledOutputPorts(False) before plant.Finalize(), or forces lag")
-    connector = builder.AddSystem(Connector(plant, folder))
+    connector = builder.AddSystem(DrakeConnector(plant, folder))
     builder.Connect(plant.get_state_output_port(), connector.get_input_port(0))
     builder.Connect(connector.get_output_port(0), plant.get_applied_generalized_force_input_port())
     return connector

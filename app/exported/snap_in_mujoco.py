@@ -1,7 +1,7 @@
 # mypy: ignore-errors
 """The connector in MuJoCo: NumPy and MuJoCo alone. `python snap_in_mujoco.py` pushes the plug in.
 
-    connector = Connector(model, data)
+    connector = MujocoConnector(model, data)
     connector.step()                 # before each mj_step
 
 The plug's slide joint is called travel: 0 where it starts, the stroke where it has arrived.
@@ -16,7 +16,7 @@ from palpo.app.exported.snap_joint import SnapJoint, load
 HERE = Path(__file__).resolve().parent
 
 
-class Connector:
+class MujocoConnector:
     """The force of the socket on the plug's joint; prefix: of its name, where it was attached with one."""
 
     def __init__(self, model, data, folder=HERE, prefix=""):
@@ -42,7 +42,7 @@ def main():
     """Push ever harder until the plug has clicked in."""
     model = mujoco.MjModel.from_xml_path(str(HERE / "connector.xml"))
     data = mujoco.MjData(model)
-    connector, push = Connector(model, data), 0.0
+    connector, push = MujocoConnector(model, data), 0.0
     while not connector.latched:
         push += 20.0 * model.opt.timestep
         data.ctrl[0] = push

@@ -85,10 +85,10 @@ class PickEnv(gymnasium.Env[Observation, Observation]):
         try:
             import mujoco
 
-            from palpo.app.exported.in_mujoco import Gripper
+            from palpo.app.exported.in_mujoco import MujocoGripper
         except ImportError:
             raise Refusal("palpo/Pick-v1 runs in MuJoCo: pip install 'palpo[gym,simulators]'") from None
-        self._lib, self._kind, self.render_mode = mujoco, Gripper, render_mode
+        self._lib, self._kind, self.render_mode = mujoco, MujocoGripper, render_mode
         self.errors = errors_of(PickVariation, errors)
         found = lift(cup)
         self._folder = TemporaryDirectory()

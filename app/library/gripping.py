@@ -27,7 +27,7 @@ PUSH, FRICTION = 1e-3, 0.6
 """How far a cup is pushed on [m], and the friction of one that no scene is told of."""
 
 
-class Lift(NamedTuple):
+class CupLift(NamedTuple):
     """What a gripper's cups hold."""
 
     name: str
@@ -83,7 +83,7 @@ def lift(
     rms: float = 1e-6,
     seconds: float = 10.0,
     progress: bool = False,
-) -> Lift:
+) -> CupLift:
     """What a suction cup holds of a load, by a pull off a plane; of a scene, each of its cups.
 
     cup: one of the thesis by its name, "small", computed as a solid of revolution; or a suction scene, whose
@@ -112,7 +112,7 @@ def lift(
     if which is not None and which not in names:
         raise Refusal(f"{which}: {name} has no such cup; {choose(which, names)}")
     judged = cups[0 if which is None else names.index(which)].law
-    return Lift(name, tuple(cups), judged, asked, margins(judged, asked))
+    return CupLift(name, tuple(cups), judged, asked, margins(judged, asked))
 
 
 def _scene(cup: str | Path | Scene) -> Scene:

@@ -10,8 +10,8 @@ from palpo.config.systems import SYSTEMS
 
 ROOT = Path(__file__).resolve().parents[2]
 OF_ONE_SYSTEM = {
-    "app/cli/converge.py", "app/cli/design.py", "app/cli/lift.py", "app/gym/snap_plant.py",
-    "app/gym/suction.py",
+    "app/cli/converge.py", "app/cli/design.py", "app/gym/snap_plant.py",
+    "app/gym/suction.py", "app/library/gripping.py",
 }  # fmt: skip
 """Commands and environments of one system, which refuse scenes of others in words."""
 FORK = re.compile(

@@ -11,7 +11,7 @@ from palpo.app.cli.progress import Silent
 from palpo.app.exported import snap_joint
 from palpo.app.report.design_export import export_joint
 
-RATE = 40.0
+RATE = 80.0
 """At which the push grows [N/s]: slow beside the joint's own motion."""
 DT = 2e-4
 
@@ -39,7 +39,7 @@ def in_mujoco(folder):
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install 'palpo[simulators]'")
     model = mujoco.MjModel.from_xml_path(str(folder / "connector.xml"))
     data = mujoco.MjData(model)
-    connector = modules(folder, "snap_in_mujoco")["Connector"](model, data, folder)
+    connector = modules(folder, "snap_in_mujoco")["MujocoConnector"](model, data, folder)
 
     def step(push):
         data.ctrl[0] = push

@@ -57,7 +57,7 @@ def in_mujoco(folder, mass, speed):
     (folder / "loaded.xml").write_text(text)
     model = mujoco.MjModel.from_xml_path(str(folder / "loaded.xml"))
     data = mujoco.MjData(model)
-    gripper = made["Gripper"](model, data, folder, roughness=SMOOTH)
+    gripper = made["MujocoGripper"](model, data, folder, roughness=SMOOTH)
     start, load = float(data.mocap_pos[0, 2]), model.body("load").id
     down = push_on()
     for height in (*down, *(down[-1] + way(speed))):
@@ -126,7 +126,7 @@ def in_newton(folder, mass, speed):
     builder.add_usd(str(file))
     model = builder.finalize(device="cpu")
     solver = newton.solvers.SolverXPBD(model)
-    gripper = made["Gripper"](model, folder, roughness=SMOOTH)
+    gripper = made["NewtonGripper"](model, folder, roughness=SMOOTH)
     state, after, control = model.state(), model.state(), model.control()
     load = next(k for k, label in enumerate(model.body_label) if label.endswith("/load"))
     start = float(state.body_q.numpy()[gripper.body, 2])
