@@ -311,7 +311,7 @@ def test_a_program_that_is_killed_or_stopped_leaves_no_force_at_the_service(serv
             # a servo that left no force for 50 ms has gone; what lies between may be late on a busy machine
             assert time.monotonic() - began < 1.0, "the last force stays"
             time.sleep(1e-3)
-        print(f"{ending.name}: no force after {1e3 * (time.monotonic() - began):.0f} ms")
+        print(f"Haply, {ending.name}: no force after {1e3 * (time.monotonic() - began):.0f} ms")
         time.sleep(0.2)
         assert not np.any(forces[-1])
     finally:

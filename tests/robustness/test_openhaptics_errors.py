@@ -401,6 +401,7 @@ def test_a_killed_program_s_device_is_disabled_by_another_process(tmp_path, kill
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=os.environ | places,
     ) as program:  # fmt: skip
         assert program.stdout.readline() == "running\n"
+        began = time.monotonic()
         if killed:
             program.kill()
         program.stdin.close()
@@ -412,9 +413,9 @@ def test_a_killed_program_s_device_is_disabled_by_another_process(tmp_path, kill
             *own, f"{program.pid} force off", f"{program.pid} disable",
         ]  # fmt: skip
         return
-    end = time.monotonic() + LONG
-    while len(journal.read_text().splitlines()) < 5 and time.monotonic() < end:
-        time.sleep(0.01)
+    while len(journal.read_text().splitlines()) < 5 and time.monotonic() < began + LONG:
+        time.sleep(1e-3)
+    print(f"Touch, SIGKILL: disabled after {1e3 * (time.monotonic() - began):.0f} ms")
     *before, init, off, disable = journal.read_text().splitlines()
     assert before == own
     guardian = init.split()[0]
@@ -477,7 +478,9 @@ TAKEN = ["init", "force off", "disable"]
 def test_a_stopped_program_s_device_is_disabled_and_the_program_left(tmp_path):
     with held_device(tmp_path, exclusive=False) as (program, journal):
         program.send_signal(signal.SIGSTOP)
+        began = time.monotonic()
         _, _, *taken = events(journal, 5)
+        print(f"Touch, SIGSTOP: disabled after {1e3 * (time.monotonic() - began):.0f} ms")
         assert program.poll() is None
         assert [event for _, event in taken] == TAKEN
         assert {process for process, _ in taken} != {program.pid}
