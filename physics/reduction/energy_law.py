@@ -6,15 +6,16 @@ hundred times the energy that there was. Only forces can give a body energy; so 
 its motion, what the energy before and the work of the forces allow.
 
 It is led there by steps of statics: x + t d and v - t (v - v_T), with K d = f and T the rigid motion. Each
-takes what is too much: the energy falls by G (t - t^2 / 2), G = f d + (v - v_T) M (v - v_T), where K and
-body are linear. Of a body that is deformed a little, d leads to its shape at rest. Of one that is folded it
-does not, nor would any straight way, on which elements that have turned are crushed. Where STEPS are not
-enough, as in a crushed body, it is led to rest after all, to a share s of the way. Centre, momentum and
-angular momentum stay. This is energy projection (Dinev et al., FEPR: Fast Energy Projection for Real-time
-Simulation of Deformable Objects, ACM TOG 37, 2018) along lines on which a solution exists.
+takes what is too much: the energy falls by G (t - t^2 / 2), G = f d + (v - v_T) M (v - v_T), where K and body
+are linear. Of a body that is deformed a little, d leads to its shape at rest. Of one that is folded it does
+not, nor would any straight way, on which elements that have turned are crushed. Where STEPS are not enough,
+since they are crushed already, it is led back to the shape that it had before and goes on from there; and
+from its shape at rest at last. Centre, momentum and angular momentum stay. This is energy projection (Dinev
+et al., FEPR: Fast Energy Projection for Real-time Simulation of Deformable Objects, ACM TOG 37, 2018) along
+lines on which a solution exists.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -44,21 +45,28 @@ class _State(NamedTuple):
     v: Floats  # (free nodes, 3) [m/s]
 
 
-def keep_energy(body: SoftBody, statics: Callable[[], Floats], rest: Floats, most: float) -> float:
+def keep_energy(
+    body: SoftBody, statics: Callable[[], Floats], shapes: Sequence[Floats], most: float
+) -> float:
     """The share of its present state that a body keeps so that its energy [J] does not exceed `most`.
 
-    statics: d = K^-1 f of its present shape (free nodes, 3) [m]. rest (free nodes, 3) [m]: positions at rest,
-    about their centre of mass where the body floats. 1.0 where the energy is within the bound, else 1 - t or
-    s, the product of all. Not even rest brings it below the energy of the rigid motion alone.
+    statics: d = K^-1 f of its present shape (free nodes, 3) [m]. shapes, each (free nodes, 3) [m]: those that
+    it may be led back to, about their centre of mass where the body floats; at rest the last. 1.0 where the
+    energy is within the bound, else 1 - t or s, the product of all. Not even rest brings it below the energy
+    of the rigid motion alone.
     """
     now, kept = body.energy(), 1.0
     rounding = ROUNDING * (abs(now) + abs(most))
-    for step in range(STEPS):
-        if now <= most + rounding:
-            return kept
-        now, share = _led_by_statics(body, statics(), now, most - 4.0**step * rounding)
-        kept *= share
-    return kept if now <= most + rounding else kept * _led_to_rest(body, rest, now, most, rounding)
+    for shape in (None, *shapes):
+        if shape is not None:
+            kept *= _led_back(body, shape, now, most, rounding)
+            now = body.energy()
+        for step in range(STEPS):
+            if now <= most + rounding:
+                return kept
+            now, share = _led_by_statics(body, statics(), now, most - 4.0**step * rounding)
+            kept *= share
+    return kept
 
 
 def _led_by_statics(body: SoftBody, d: Floats, now: float, aim: float) -> tuple[float, float]:
@@ -83,12 +91,12 @@ def _led_by_statics(body: SoftBody, d: Floats, now: float, aim: float) -> tuple[
     return now, share
 
 
-def _led_to_rest(body: SoftBody, rest: Floats, now: float, most: float, rounding: float) -> float:
-    """The share of the way from rest, in its rigid motion, where the energy is `most` [J] at most."""
+def _led_back(body: SoftBody, shape: Floats, now: float, most: float, rounding: float) -> float:
+    """The share of the way from a shape, in its rigid motion, where the energy is `most` [J] at most."""
     _, _, spin, inertia = body.rigid_state() if body.rides else (np.zeros((3, 3)),) * 4
     momentum = inertia @ spin
     begun, share = _State(body.x[body.free], body.v.reshape(-1, 3)), 1.0
-    aim = _at_rest(body, rest)
+    aim = _rigid(body, shape)
     _put(body, begun, aim, 0.0, momentum)
     least = body.energy()
     for trial in range(MOST_TRIALS):
@@ -101,13 +109,13 @@ def _led_to_rest(body: SoftBody, rest: Floats, now: float, most: float, rounding
     return share
 
 
-def _at_rest(body: SoftBody, rest: Floats) -> _State:
-    """The body undeformed, in the rigid motion that it has: `_put` adds the spin."""
+def _rigid(body: SoftBody, shape: Floats) -> _State:
+    """The body in that shape, in the rigid motion that it has: `_put` adds the spin."""
     if not body.rides:
-        return _State(rest, np.zeros_like(rest))
+        return _State(shape, np.zeros_like(shape))
     centre, velocity = body.rigid_state()[:2]
-    axes = best_rotation(rest, body.x[body.free] - centre, body.mass_free)
-    return _State(centre + rest @ axes.T, np.tile(velocity, (len(rest), 1)))
+    axes = best_rotation(shape, body.x[body.free] - centre, body.mass_free)
+    return _State(centre + shape @ axes.T, np.tile(velocity, (len(shape), 1)))
 
 
 def _put(body: SoftBody, state: _State, aim: _State, share: float, momentum: Floats) -> None:

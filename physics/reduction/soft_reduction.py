@@ -391,7 +391,8 @@ class SoftReduction:
         """
         body, local = self.body, past.local
         allowed = body.energy() + past.work
-        rest = self.rest if body.memory is None else self._centred()  # which remembers its present shape
+        before = self._centred()
+        shapes = [before, self.rest] if body.memory is None else [before]  # which remembers that shape
         nodes = local < len(body.x)
         self.points.bearing, self.points.load = local[nodes], past.load[nodes]
         jolted = body.rides and past.jolts(body.weight(), self.shifts[0])
@@ -401,7 +402,7 @@ class SoftReduction:
         if tail is not None:
             forces = np.ascontiguousarray(tail.forces)
             body.substeps(self.factors[0], self.shifts[0], forces, local.astype(np.int32))
-        self.kept = keep_energy(body, self._statics, rest, allowed)
+        self.kept = keep_energy(body, self._statics, shapes, allowed)
         body.remember(past.span)
 
     def _statics(self) -> NDArray[np.float64]:

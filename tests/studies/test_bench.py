@@ -26,7 +26,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 def test_every_benchmark_has_a_line_about_it():
     assert set(BENCHES) == {
         "servo", "slow-step", "solve", "hapco", "snap", "suction", "start", "memory", "realtime", "latency",
-        "soak", "stall", "large-body", "robots",
+        "soak", "stall", "large-body", "robots", "remote",
     }  # fmt: skip
     assert all(summary_of(bench) for bench in BENCHES.values())
 

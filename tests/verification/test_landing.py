@@ -134,7 +134,7 @@ def test_a_body_keeps_what_energy_allows_and_all_of_its_momentum(share: float) -
     least += 0.5 * momentum @ np.linalg.solve(inertia, momentum)
     allowed = least + share * (body.energy() - least)
     before = body.energy()
-    assert 0.0 <= keep_energy(body, statics(body), rest, allowed) < 1.0
+    assert 0.0 <= keep_energy(body, statics(body), [rest], allowed) < 1.0
     assert body.energy() <= allowed * (1.0 + 1e-9)
     assert before - body.energy() < 2.0 * (before - allowed)
     assert body.momentum()[0] == pytest.approx(linear, rel=1e-9)
@@ -142,7 +142,7 @@ def test_a_body_keeps_what_energy_allows_and_all_of_its_momentum(share: float) -
     assert body.node_mass @ body.x / body.mass == pytest.approx(centre, abs=1e-12)
     # what is within its bound stays as it is
     shape = body.x.copy(), body.v.copy()
-    assert keep_energy(body, statics(body), rest, body.energy()) == 1.0
+    assert keep_energy(body, statics(body), [rest], body.energy()) == 1.0
     assert np.array_equal(shape[0], body.x)
     assert np.array_equal(shape[1], body.v)
 
@@ -160,7 +160,7 @@ def test_of_a_body_with_a_little_too_much_energy_a_little_is_taken(excess: float
     body.x[:] = [0.7, 1.0, 1.0] * rest + 1e-3 * np.random.default_rng(1).standard_normal(rest.shape)
     body.v[:] = 0.0
     before = body.energy()
-    keep_energy(body, statics(body), rest, (1.0 - excess) * before)
+    keep_energy(body, statics(body), [rest], (1.0 - excess) * before)
     assert 0.9 * excess < 1.0 - body.energy() / before < 1.5 * excess
 
 

@@ -82,14 +82,15 @@ class LockStep(LockedLoops):
 
         others: positions (n, 3) [m] of the hands of further tools, which stand where they are without.
         While the scene stands still the hands slip. Returns by name, one row a tick: force (n, 3) the
-        constraint sum, reaction (n, 3) of the hold on the hand, felt (n, hands, 3) what each device is told,
-        held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick that fails,
-        or at a low step, whose reason then is in `broken`.
+        constraint sum, reaction and moment (n, 3) of the hold on the hand, felt (n, hands, 3) what devices
+        are told, held (n, 3), tool (n, frames, 3), depth, contacts, sweeps, residual. Stops early at a tick
+        that fails, or at a low step, whose reason then is in `broken`.
         """
         n = len(positions)
         port, high = self.high.port, self.high
         trace = {
-            "force": np.zeros((n, 3)), "reaction": np.zeros((n, 3)), "held": np.zeros((n, 3)),
+            "force": np.zeros((n, 3)), "held": np.zeros((n, 3)),
+            "reaction": np.zeros((n, 3)), "moment": np.zeros((n, 3)),
             "tool": np.zeros((n, len(high.held.tool.x), 3)), "depth": np.zeros(n), "residual": np.zeros(n),
             "felt": np.zeros((n, len(self.side.held), 3)),
             "contacts": np.zeros(n, np.int64), "sweeps": np.zeros(n, np.int64), "rows": np.zeros(n, np.int64),
@@ -115,7 +116,7 @@ class LockStep(LockedLoops):
                         held.port.position[:] = place
                 trace["force"][i] = port.info["total"][0]
                 trace["felt"][i] = [held.port.force for held in self.side.held]
-                trace["reaction"][i] = -high.held.hold.force[:3]
+                trace["reaction"][i], trace["moment"][i] = -high.held.hold.force.reshape(-1, 3)
                 trace["held"][i] = port.info["held"][0]
                 trace["tool"][i] = high.held.tool.x
                 trace["depth"][i], trace["residual"][i] = port.info["depth"][0], port.info["residual"][0]
