@@ -16,38 +16,20 @@ from pathlib import Path
 import mujoco
 import numpy as np
 
-from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load, rotation_vector
+from palpo.app.exported.suction_cup import CarriedCups, RigidMotion, rotation_vector
 
 HERE = Path(__file__).resolve().parent
 
 
-class MujocoGripper:
+class MujocoGripper(CarriedCups):
     """The cups of a model; prefix: of the sites' names, where the gripper was attached with one."""
 
     def __init__(self, model, data, folder=HERE, prefix="", roughness=1e-6):
+        super().__init__(folder, roughness)
         self.model, self.data = model, data
-        self.cups = {name: CarriedCup(law, roughness) for name, law in load(folder).items()}
         self.sites = {name: model.site(prefix + name).id for name in self.cups}
-        self.laws = load(folder)
-        self.forces = {name: np.zeros(3) for name in self.cups}
-        """On what each cup holds, in the world's axes [N]."""
         self._applied = np.zeros(model.nv)
         self._before = {}
-
-    def grip(self):
-        """Shut the valves, or switch the pump on."""
-        for held in self.cups.values():
-            held.cup.grip()
-
-    def release(self):
-        """Open the valves."""
-        for held in self.cups.values():
-            held.cup.release()
-
-    @property
-    def holding(self):
-        """Which cups hold something, by name."""
-        return {name: held.holds for name, held in self.cups.items()}
 
     def step(self):
         """Apply what the cups do now; before each mj_step."""

@@ -18,23 +18,21 @@ from pathlib import Path
 
 import numpy as np
 
-from palpo.app.exported.suction_cup import CarriedCup, RigidMotion, load
+from palpo.app.exported.suction_cup import CarriedCups, RigidMotion, load
 
 HERE = Path(__file__).resolve().parent
 
 
-class NewtonGripper:
+class NewtonGripper(CarriedCups):
     """The cups of a gripper, the body whose label ends in `link`; below: (point, axis) -> (body, height)."""
 
     def __init__(self, model, folder=HERE, link="gripper", roughness=1e-6, below=None):
-        self.model, laws = model, load(folder)
-        self.cups = {name: CarriedCup(law, roughness) for name, law in laws.items()}
+        super().__init__(folder, roughness)
+        self.model = model
         told = json.loads((Path(folder) / "gripper.json").read_text("utf-8"))
         self.frames = {c["name"]: (np.array(c["rim_m"]), np.array(c["axes"])) for c in told["cups"]}
         self.body = next(k for k, label in enumerate(model.body_label) if label.rpartition("/")[2] == link)
         self.below = below or self._below
-        self.forces = {name: np.zeros(3) for name in self.cups}
-        """On what each cup holds, in the world's axes [N]."""
         self._mass, self._com = model.body_mass.numpy(), model.body_com.numpy()
         self._shapes = list(
             zip(
@@ -43,21 +41,6 @@ class NewtonGripper:
             )
         )  # fmt: skip
         self._before = None
-
-    def grip(self):
-        """Shut the valves, or switch the pump on."""
-        for held in self.cups.values():
-            held.cup.grip()
-
-    def release(self):
-        """Open the valves."""
-        for held in self.cups.values():
-            held.cup.release()
-
-    @property
-    def holding(self):
-        """Which cups hold something, by name."""
-        return {name: held.holds for name, held in self.cups.items()}
 
     def step(self, state, dt):
         """Add what the cups do now to the bodies' forces; after clear_forces, before the solver's step."""

@@ -192,6 +192,31 @@ class CarriedCup:
         return self.body, axes @ wrench.force, axes @ wrench.moment, point
 
 
+class CarriedCups:
+    """All cups of a gripper, by the laws of the gripper.json in a folder."""
+
+    def __init__(self, folder, roughness=1e-6):
+        self.laws = load(folder)
+        self.cups = {name: CarriedCup(law, roughness) for name, law in self.laws.items()}
+        self.forces = {name: np.zeros(3) for name in self.cups}
+        """On what each cup holds, in the world's axes [N]."""
+
+    def grip(self):
+        """Shut the valves, or switch the pump on."""
+        for held in self.cups.values():
+            held.cup.grip()
+
+    def release(self):
+        """Open the valves."""
+        for held in self.cups.values():
+            held.cup.release()
+
+    @property
+    def holding(self):
+        """Which cups hold something, by name."""
+        return {name: held.holds for name, held in self.cups.items()}
+
+
 def load(folder):
     """The laws of a gripper's cups, by their names, from its gripper.json."""
     told = json.loads((Path(folder) / "gripper.json").read_text("utf-8"))
