@@ -68,3 +68,21 @@ def equivalent_strain(x, cell, g):
                 square += 0.5 * c * c
     # e : e = E : E - tr(E)^2 / 3, which rounding may take below zero
     return math.sqrt(2.0 / 3.0 * max(square - trace * trace / 3.0, 0.0))
+
+
+@kernel
+def count_inside_out(x, cells, gradients):
+    """How many elements (m, c) are turned inside out at x (n, 3) [m]: det F <= 0 in their mean, F = sum_a x_a
+    g_a^T of gradients (m, c, 3) [1/m]."""
+    count, f = 0, np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        f[:] = 0.0
+        for a in range(cells.shape[1]):
+            for i in range(3):
+                for j in range(3):
+                    f[i, j] += x[cells[e, a], i] * gradients[e, a, j]
+        volume = f[0, 0] * (f[1, 1] * f[2, 2] - f[1, 2] * f[2, 1])
+        volume -= f[0, 1] * (f[1, 0] * f[2, 2] - f[1, 2] * f[2, 0])
+        volume += f[0, 2] * (f[1, 0] * f[2, 1] - f[1, 1] * f[2, 0])
+        count += volume <= 0.0
+    return count

@@ -141,6 +141,7 @@ class MultirateRig(Rig):
         lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
+        found += [_crushed(name, *told) for low in self.lock.lows for name, told in low.crushed.items()]
         return found + [_falls(name) for name in self.scene.falling] + self._mass_ratio()
 
     def _mass_ratio(self) -> list[str]:
@@ -155,6 +156,13 @@ class MultirateRig(Rig):
             for name, ratio in light.items()
             if ratio < LIGHT
         ]
+
+
+def _crushed(name: str, most: int, steps: int) -> str:
+    return (
+        f"In {steps} slow steps {name} was crushed: up to {most} of its elements were turned inside out, and "
+        "what was felt then is not its material's. Press less deep, or give it a material.law that resists."
+    )
 
 
 def _falls(name: str) -> str:

@@ -117,6 +117,8 @@ class LowRate(SlowLoop):
         """Reading of the odometer at which a pair that found no slots in the last frame may be in reach."""
         self.lost_pairs = 0
         """Candidates that found no room so far."""
+        self.crushed: dict[str, tuple[int, int]] = {}
+        """By body: most of its elements that a step left turned inside out, and how many steps left some."""
         self.loaded: NDArray[np.intp] = np.zeros(0, np.intp)
         self.booked: Callable[[NDArray[np.int32], NDArray[np.float64]], None] | None = None
         """Told at each step the points (k,) and the impulses (k, 3) [N s] that the tool's constraints gave
@@ -161,9 +163,15 @@ class LowRate(SlowLoop):
         return self.tick + int(ring_available(self.link.log.ring))
 
     def check(self) -> None:
-        """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body."""
+        """Raise RuntimeError where forces of the servo were lost, FloatingPointError for a broken body; note
+        one that is crushed."""
         if self.invalid():
             raise FloatingPointError(f'body "{self.invalid()}" is not finite')
+        for member in self.members:
+            count = member.body.inside_out() if isinstance(member.body, SoftBody) else 0
+            if count:
+                most, steps = self.crushed.get(member.body.name, (0, 0))
+                self.crushed[member.body.name] = max(most, count), steps + 1
         log = self.link.log
         if ring_overflow(log.ring):
             behind = len(log.tick) * self.dt
