@@ -196,7 +196,7 @@ def encode(device: str, force: NDArray[np.float64]) -> str:
 
 def _turns(connection: Any, shared: Shared, over: threading.Event, wanted: str) -> str:
     """A state and a force in turn; why it ended."""
-    count, heard, device, fitted = -1.0, time.monotonic(), "", time.monotonic()
+    count, heard, device, fitted, words = -1.0, time.monotonic(), "", time.monotonic(), "ended"
     while not over.is_set():
         try:
             told = decode(connection.recv(timeout=PATIENCE, decode=False), wanted)
@@ -208,7 +208,8 @@ def _turns(connection: Any, shared: Shared, over: threading.Event, wanted: str) 
                 return f"the service has said nothing that fits for {PATIENCE:g} s ({_misfit(error)})"
         else:
             if told is None:
-                return f"no Inverse3{wanted and f' {wanted}'}; check its power and cable, and Haply Hub"
+                words = f"no Inverse3{wanted and f' {wanted}'}; check its power and cable, and Haply Hub"
+                break
             device, shared.poses[writer_slot(shared.pose_control)] = told
             publish(shared.pose_control)
             fitted = time.monotonic()
@@ -225,7 +226,7 @@ def _turns(connection: Any, shared: Shared, over: threading.Event, wanted: str) 
         with suppress(TimeoutError):
             for _ in range(2):
                 connection.recv(timeout=FAREWELL, decode=False)
-    return "ended"
+    return words
 
 
 def _misfit(error: ValidationError) -> str:

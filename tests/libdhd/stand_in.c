@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../motors.h"
 #include "../stylus.h"
 
 #define DEVICES 2
@@ -48,12 +49,6 @@ static Device *open_device(signed char id) {
     return NULL;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Whether it answers: not once it is unplugged, and not while it is deaf. */
 static int answers(Device *d) {
     if (d->reads >= d->unplug_at) {
@@ -71,6 +66,18 @@ static int answers(Device *d) {
 static int off(Device *d) {
     if (d->cause >= 2 && d->cause <= 4) return d->writes >= d->off_from && !d->enabled;
     return d->writes >= d->off_from && d->writes < d->off_until;
+}
+
+/* For how long the firmware's watchdog, which goes by its own clock, still lets the force last [s]. */
+static double lasts(Device *d) { return d->watchdog ? d->set_at + 125e-6 * d->watchdog - clock_now() : INFINITY; }
+
+/* Force that the motors give at this moment [N]. */
+static double motors(Device *d) {
+    return d->open && d->force && !off(d) && lasts(d) >= 0.0 ? norm(d->sent) : 0.0;
+}
+
+static void record(Device *d, double asked) {
+    if (d == devices) record_motors(motors(d), asked, lasts(d));
 }
 
 static void move(Device *d) {
@@ -102,6 +109,7 @@ int dhdClose(signed char id) {
     Device *d = open_device(id);
     if (!d) return -1;
     d->open = d->force = d->robot = 0;
+    record(d, 0.0);
     return 0;
 }
 
@@ -143,6 +151,7 @@ int dhdEnableForce(unsigned char on, signed char id) {
     if (!d) return -1;
     d->force = on;
     if (on && d->writes >= d->off_from) d->enabled = 1;
+    if (!on) record(d, 0.0);
     return 0;
 }
 
@@ -226,19 +235,21 @@ unsigned int dhdGetButtonMask(signed char id) {
 int dhdSetForceAndTorqueAndGripperForce(
     double fx, double fy, double fz, double tx, double ty, double tz, double grip, signed char id) {
     Device *d = open_device(id);
-    if (!d || !answers(d)) return -1;
     const double sent[6] = {fx, fy, fz, tx, ty, tz};
+    if (d && !answers(d)) record(d, norm(sent));
+    if (!d || !answers(d)) return -1;
     if (!d->wrist && (tx != 0.0 || ty != 0.0 || tz != 0.0)) illegal++;
     if (grip != 0.0) illegal++;
     if (!isfinite(fx + fy + fz + tx + ty + tz)) return illegal++, -1;
     pthread_mutex_lock(&lock);
     memcpy(d->sent, sent, sizeof sent);
-    d->set_at = now();
+    d->set_at = clock_now();
     if (d->writes < LOG) memcpy(logs[d - devices][d->writes], sent, sizeof sent);
     move(d);
     d->writes++;
+    record(d, norm(sent));
     pthread_mutex_unlock(&lock);
-    return sqrt(fx * fx + fy * fy + fz * fz) > d->most ? 2 : 0; /* DHD_MOTOR_SATURATED */
+    return norm(sent) > d->most ? 2 : 0; /* DHD_MOTOR_SATURATED */
 }
 
 /* ---- the test's side */
@@ -287,13 +298,7 @@ long standin_log(int k, double *out, long most) {
 }
 int standin_open(int k) { return devices[k].open; }
 int standin_force(int k) { return devices[k].force; }
-/* Force that the motors give at this moment [N]: the firmware's watchdog goes by its own clock. */
-double standin_motors(int k) {
-    Device *d = devices + k;
-    const int silent = d->watchdog && now() - d->set_at > 125e-6 * d->watchdog;
-    if (!d->open || !d->force || off(d) || silent) return 0.0;
-    return sqrt(d->sent[0] * d->sent[0] + d->sent[1] * d->sent[1] + d->sent[2] * d->sent[2]);
-}
+double standin_motors(int k) { return motors(devices + k); }
 void standin_unwatched(int k, int none) { devices[k].unwatched = none; }
 int standin_expert(void) { return expert; }
 int standin_watchdog(int k) { return devices[k].watchdog; }

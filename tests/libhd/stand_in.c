@@ -18,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../motors.h"
 #include "../stylus.h"
 
 typedef unsigned int HHD, HDenum, HDerror, HDCallbackCode;
@@ -183,19 +184,17 @@ static int knows(Device *d, HDenum name) {
 }
 
 static void actuate(Device *d) {
-    double norm = 0.0, speed = 0.0;
+    double speed = 0.0;
     for (int i = 0; i < 3; i++) speed += d->reading[16 + i] * d->reading[16 + i];
     if (sqrt(speed) > d->velocity_limit) {
         d->output = 0;
         raise_error(EXCEEDED_MAX_VELOCITY, 0, current);
     }
     int on = d->output && !d->gone && (!d->has_switch || closed(d));
-    for (int i = 0; i < 3; i++) {
-        d->applied[i] = on ? d->force[i] : 0.0;
-        norm += d->applied[i] * d->applied[i];
-    }
+    for (int i = 0; i < 3; i++) d->applied[i] = on ? d->force[i] : 0.0;
+    if (d == devices) record_motors(norm(d->applied), norm(d->force), INFINITY);
     if (d->counting && d->logged < LOG) memcpy(logs[d - devices][d->logged++], d->applied, sizeof d->applied);
-    if (sqrt(norm) > d->max_force * (1 + 1e-12) && !d->clamping) raise_error(EXCEEDED_MAX_FORCE, 0, current);
+    if (norm(d->applied) > d->max_force * (1 + 1e-12) && !d->clamping) raise_error(EXCEEDED_MAX_FORCE, 0, current);
     for (int k = 0; k < d->n_faults; k++)
         if (d->frames >= d->faults[k].from && d->frames < d->faults[k].until)
             raise_error(d->faults[k].code, d->faults[k].internal, current);
@@ -233,6 +232,7 @@ void hdDisableDevice(HHD handle) {
         memset(d->applied, 0, sizeof d->applied);
         if (current == handle) current = INVALID_HANDLE;
         note("disable");
+        if (d == devices) record_motors(0.0, 0.0, INFINITY);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -305,6 +305,7 @@ static void set_capability(HDenum capability, int value) {
         d->output = value;
         d->counting |= value;
         note(value ? "force on" : "force off");
+        if (d == devices && !value) record_motors(0.0, 0.0, INFINITY);
     }
     else if (d && !knows(d, capability)) raise_error(INVALID_ENUM, 0, current);
     else if (d && capability == MAX_FORCE_CLAMPING) d->clamping = value;

@@ -278,6 +278,8 @@ def test_a_device_that_is_unplugged_from_its_service_is_named(service):
         assert (
             thread.reason == "Inverse3 04BA was lost: no Inverse3; check its power and cable, and Haply Hub"
         )
+    # one that comes back finds no force that waits for it
+    assert np.any(service.forces["04BA"]) and not np.any(service.forces["04BA"][-1])
 
 
 def test_a_servo_that_stands_still_leaves_no_force_at_the_service(service):
