@@ -168,8 +168,11 @@ class BroadPhase:
         horizon: float,
         skin: float,
         within: float | None = None,
+        own: float = np.inf,
     ) -> tuple[Pairs, NDArray[np.float64], NDArray[np.float64]]:
         """Candidates for the next `horizon` seconds, or of gaps up to `within` [m]; sorted by kind and first.
+
+        own: gap [m] up to which those of a body with itself are, in place of `within` if that is more.
 
         x, u: positions [m] and velocities [m/s] of all points, (n_points, 3). Also returns the earliest time
         [s] at which each pair can touch, (n,), 0 or less for those that do; and the gap [m] of each, (n,).
@@ -177,6 +180,7 @@ class BroadPhase:
         s = self._search
         settings = s.settings[0]
         settings["skin"], settings["alarm"] = skin, self.alarm if within is None else within
+        settings["own"] = min(own, settings["alarm"])
         settings["horizon"], settings["by_gap"] = (horizon, 0) if within is None else (0.0, 1)
         s.x[:], s.u[:] = x, u
         if within is not None and GUESS * self._full_at < within:

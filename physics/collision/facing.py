@@ -21,6 +21,13 @@ FACING = 100.0
 
 APART = math.radians(FACING)
 
+BESIDE = 4.0
+"""Contact distances by which a point is from a triangle of its own body at rest, at least, to touch it: the
+sides of a corner or of a narrow groove, which stand open by themselves, do not push each other apart."""
+
+BEFORE = 0.3
+"""Least height of a point over a triangle of its own body, over its distance: less is beside it."""
+
 
 class Normals(NamedTuple):
     """Of the surfaces of a scene that may touch themselves; without any, of none."""

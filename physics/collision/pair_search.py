@@ -18,7 +18,7 @@ from palpo.physics.collision.box_tree import (
     refit_nodes,
 )
 from palpo.physics.collision.closest import segment_segment, to_triangle, vector
-from palpo.physics.collision.facing import Normals, faces, find_normals, may_face
+from palpo.physics.collision.facing import BEFORE, BESIDE, Normals, faces, find_normals, may_face
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     EDGE_FACET,
@@ -30,17 +30,11 @@ from palpo.physics.collision.topology import STATIC, Topology, kept_gap, meet_by
 from palpo.physics.numerics.kernels import inlined, kernel
 
 SETTINGS = np.dtype(
-    [(name, np.float64) for name in ("skin", "alarm", "acceleration", "horizon")] + [("by_gap", np.int64)]
+    [*((name, np.float64) for name in ("skin", "alarm", "acceleration", "horizon", "own")), ("by_gap", "i8")]
 )
 """Of a search: distance [m] that counts as touch; gap [m] up to which features are candidates even if they
-do not move; most acceleration [m/s2]; time [s] until the next candidates; 1 where only gaps count."""
-
-BESIDE = 4.0
-"""Contact distances by which a point is from a triangle of its own body at rest, at least, to touch it: the
-sides of a corner or of a narrow groove, which stand open by themselves, do not push each other apart."""
-
-BEFORE = 0.3
-"""Least height of a point over a triangle of its own body, over its distance: less is beside it."""
+do not move; most acceleration [m/s2]; time [s] until the next candidates; where only gaps count, that up to
+which features of one body are candidates [m], and 1."""
 
 COUNT = np.dtype([("found", np.int64), ("dropped", np.int64), ("looked_at", np.int64)])
 """Candidates; those lost to the capacity; pairs measured."""
@@ -293,7 +287,8 @@ def _search_trees(s, a, b):
     tree, order, box = s.tree, s.tree.order, s.tree.box
     radius = s.topology.body_radius
     touch = radius[a] + radius[b] + kept_gap(s.topology, a, b, s.settings[0].skin)
-    most, by_gap = _travel(s.settings[0], s.speed[a] + s.speed[b]), s.settings[0].by_gap == 1
+    most, by_gap = s.speed[a] + s.speed[b], s.settings[0].by_gap == 1
+    most = _most(s, most) if a == b else _travel(s.settings[0], most)
     by_area = meet_by_area(s.topology, a, b) or meet_by_area(s.topology, b, a)
     s.stack[0, 0], s.stack[0, 1] = s.root[a], s.root[b]
     top = 1
@@ -328,6 +323,12 @@ def _search_trees(s, a, b):
 
 
 @inlined
+def _most(s, speed):
+    """Gap [m] up to which features of one body that close at `speed` [m/s] are candidates."""
+    return s.settings[0].own if s.settings[0].by_gap == 1 else _travel(s.settings[0], speed)
+
+
+@inlined
 def _fold_point(s, p, t, touch):
     """A point of a body before one of its own triangles, unless they are that near at rest."""
     triangles, a, before = s.topology.triangles, s.topology.triangles[t, 0], 0.0
@@ -338,7 +339,7 @@ def _fold_point(s, p, t, touch):
         return
     d = to_triangle(vector(s.x, p), s.x, triangles, t, s.scratch[0])[0] ** 0.5
     speed = _fastest_against(s.u, p, triangles[t], 0.0)
-    if d - touch > _travel(s.settings[0], speed) or before < BEFORE * (d - touch):
+    if d - touch > _most(s, speed) or before < BEFORE * (d - touch):
         return
     if to_triangle(vector(s.rest, p), s.rest, triangles, t, s.scratch[0])[0] > (BESIDE * touch) ** 2:
         _emit(s, POINT_TRIANGLE, p, t, d - touch, speed)
@@ -346,8 +347,7 @@ def _fold_point(s, p, t, touch):
 
 @kernel
 def _leaf_folds(s, i, j, touch):
-    """Points of each of two triangles of a body and the other one, where these face each other. A point is
-    found with each of its own triangles that do."""
+    """Points of each of two triangles of a body that face each other, and the other one."""
     points, t1, t2 = s.primitives.points, s.primitives.triangle[i], s.primitives.triangle[j]
     if faces(s.normals, t1, t2):
         for k in range(3):

@@ -160,7 +160,7 @@ class Krylov(LowRate):
         with self.timed("L1 proximity"):
             self.read_tool()
             self.place_points(self.servo_tool())
-            self.find_pairs(0.0, self._reach_of_candidates())
+            self.find_pairs(0.0, self._reach_of_candidates(), self._reach_of_folds())
             used_up, without = self.odometer > self._pairs_until, self._without_slot
             self._complete_until = float(self.due_of(self.broadphase.complete))
             self.chosen, self.near = self.choose_slots()
@@ -284,6 +284,11 @@ class Krylov(LowRate):
         steady = max(self.DT, self._takes) + (LIFE - 1.0) * self._takes
         gained = 0.5 * numbers.acceleration * (LIFE * self._takes) ** 2
         return numbers.alarm + self._pace * steady + gained
+
+    def _reach_of_folds(self) -> float:
+        """The same of pairs of a body with itself, by its own speed: no tool makes it fold all at once."""
+        steady = max(self.DT, self._takes) + (LIFE - 1.0) * self._takes
+        return self.scene.numbers.alarm + self._soft_speed() * steady
 
     def _speed_of_tools(self) -> float:
         """Of their fastest point, or the sum of two tools' that may meet [m/s]."""

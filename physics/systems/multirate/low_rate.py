@@ -245,13 +245,14 @@ class LowRate(SlowLoop):
         state, k = self.link.state, self.tool_slot
         return ChainState(state.x[k], state.q[k], state.v[k], state.w[k])
 
-    def find_pairs(self, horizon: float, within: float | None = None) -> None:
+    def find_pairs(self, horizon: float, within: float | None = None, own: float = np.inf) -> None:
         """L1: candidate pairs for the next `horizon` seconds, and the earliest time that each can touch.
 
-        within: the gap [m] up to which all pairs are candidates instead.
+        within: the gap [m] up to which all pairs are candidates instead; own: those of a body with itself.
         """
         skin = self.scene.numbers.skin
-        self.pairs, self.arrival, self.gaps = self.broadphase.find(self.x, self.u, horizon, skin, within)
+        found = self.broadphase.find(self.x, self.u, horizon, skin, within, own)
+        self.pairs, self.arrival, self.gaps = found
         if within is None:
             self.lost_pairs += self.broadphase.dropped
         self.due = self.due_of(self.gaps)
