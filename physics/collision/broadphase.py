@@ -86,7 +86,8 @@ class BroadPhase:
 
     `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
     the features of such a point meet nothing of that body. `rigid` holds bodies that never change shape,
-    `folding` those with faces that may touch themselves.
+    `folding` those with faces that may touch themselves; `held` holds points that never move, for which a
+    plane is nothing to meet.
     `capacity` bounds the pairs; when it is exceeded the pairs that can touch last are dropped and counted in
     `dropped`, with `within` the farthest, of which those that were not looked at do not count.
     `complete`: gap [m] below which the last `find` with `within` left none out. `looked_at`: pairs whose
@@ -104,6 +105,7 @@ class BroadPhase:
         joints: ArrayLike = (),
         rigid: Sequence[int] = (),
         folding: Sequence[int] = (),
+        held: ArrayLike = (),
     ) -> None:
         self.alarm = alarm
         self.dropped = self.looked_at = 0
@@ -114,6 +116,7 @@ class BroadPhase:
         tree, whole, root = _joined_trees(trees, primitives)
         used = np.zeros(len(topology.point_body), bool)
         used[whole.points] = True
+        used[np.asarray(held, np.intp)] = False
         meeting = [
             (a, b)
             for a in bodies

@@ -50,7 +50,7 @@ class Search(NamedTuple):
     primitives: Primitives  # likewise
     root: NDArray[np.int32]  # (n_bodies + 1,) first node of each body's tree
     first: NDArray[np.int64]  # (n_bodies + 1,) first point of each body
-    used: NDArray[np.bool_]  # (n_points,) points of primitives
+    used: NDArray[np.bool_]  # (n_points,) points of primitives that may move
     bodies: NDArray[np.int32]  # (k, 2) bodies that may meet
     planes: NDArray[np.int32]  # (m, 2) bodies and half spaces that may meet
     folding: NDArray[np.int32]  # (f,) bodies that may touch themselves

@@ -156,11 +156,21 @@ def delassus(e):
 
 
 @kernel
+def _spare_what_cannot_move(p, contacts):
+    """Contacts of points that are held on both sides bear nothing: no force could take them apart."""
+    w = view_square(p.w, p.rows[1])
+    for k in range(p.rows[0], p.rows[0] + 3 * contacts, 3):
+        if w[k, k] == 0.0:
+            p.b[k], p.b[k + 1], p.b[k + 2] = max(p.b[k], 0.0), 0.0, 0.0
+
+
+@kernel
 def assemble(e):
     """The problem of the working set, joints eliminated; NOT_FINITE where a number of it is none."""
     gather(e)
     if not gather_air(e) or delassus(e) != DONE:
         return NOT_FINITE
+    _spare_what_cannot_move(e.problem, e.count[0].members)
     p, m, n = e.problem, e.problem.rows[0], e.problem.rows[1]
     for k in range(m // 3):
         if e.joints.what[k] == SLIDE:

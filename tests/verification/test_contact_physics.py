@@ -593,3 +593,17 @@ def test_a_wire_that_drops_a_soft_cylinder_only_ever_pushes_it():
     proceed(run, path)
     run.close()
     assert pressed > 20
+
+
+@pytest.mark.parametrize("kind", ["monolithic", "krylov"])
+def test_what_is_held_in_a_plane_takes_no_contact_from_others(kind):
+    """No force moves held nodes out of a plane: the ball is felt as if there were none."""
+    plane = '\n[[bodies]]\nname = "ground"\nkind = "plane"\npoint = [0, -0.0199, 0]\n'
+    above, pressed = (0.003, 0.0088, -0.002), (0.003, 0.0068, -0.002)
+    felt = []
+    for text in (BALL_ON_BLOCK, BALL_ON_BLOCK + plane):
+        run = lock_step(text, kind=kind)
+        felt.append(proceed(run, np.vstack([straight(above, pressed, 60), resting(pressed, 40)]))["force"])
+        run.close()
+    assert np.linalg.norm(felt[0][-1]) > 0.1
+    np.testing.assert_allclose(felt[1], felt[0], atol=1e-3 * np.abs(felt[0]).max())

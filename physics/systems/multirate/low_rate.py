@@ -92,6 +92,7 @@ class LowRate(SlowLoop):
         self.drawn = DrawnModels()
         """What the picture finds the bodies by, where the servo moves them."""
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
+        soft = [member for member in self.members if isinstance(member.body, SoftBody)]
         self.broadphase = BroadPhase(
             scene.topology,
             scene.rest,
@@ -101,7 +102,8 @@ class LowRate(SlowLoop):
             not_searched(scene, self.whose),
             joined_points(scene),
             scene.rigid(),
-            [member.number for member in self.members if isinstance(member.body, SoftBody)],
+            [member.number for member in soft],
+            np.concatenate([np.zeros(0, np.int32), *(m.first + m.body.fixed for m in soft)]),
         )
         self.topology = Handle(scene.topology)
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
