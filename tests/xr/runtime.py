@@ -25,11 +25,8 @@ import xr
 from OpenGL import GL, GLX
 
 from tests.stand_in_library import build
+from tests.xr.eyes import ANGLES, HALF_IPD, HEIGHT, HZ, IMAGES, WIDTH
 
-WIDTH, HEIGHT, IMAGES, HZ = 320, 288, 3, 90.0
-HALF_IPD = 0.032
-ANGLES = ((-0.80, 0.60, 0.70, -0.75), (-0.60, 0.80, 0.70, -0.75))
-"""Left, right, up, down [rad] of each eye: not symmetric, as those of real ones."""
 FORMATS = (0x8058, 0x8C43)
 R = xr.Result
 
