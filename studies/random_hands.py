@@ -87,17 +87,6 @@ def random_hand(room: Room, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return np.vstack(places), Rotation.from_rotvec(np.vstack(turns)).as_quat(scalar_first=True)
 
 
-def volume_ratios(body: SoftBody) -> Floats:
-    """Present over rest volume of each element's corner tetrahedron at its first node; below 0 inside out."""
-    corners = body.mesh.cells[:, [0, 1, 3, 4]] if body.mesh.cells.shape[1] == 8 else body.mesh.cells[:, :4]
-
-    def sixfold(x: Floats) -> Floats:
-        a, b, c, d = (x[corners[:, k]] for k in range(4))
-        return np.einsum("ij,ij->i", np.cross(b - a, c - a), d - a)
-
-    return sixfold(body.x) / sixfold(body.mesh.nodes)
-
-
 def evaluate(scene: str, seed: int) -> Row:
     """One path; from when the scene has come to rest with the hand where it begins."""
     room = ROOMS[scene]
@@ -122,7 +111,7 @@ def evaluate(scene: str, seed: int) -> Row:
             first += len(trace["force"])
             given += float(np.sum(trace["reaction"] * led[part][: len(trace["force"])]))
             given += float(np.sum(trace["moment"] * turned[part][: len(trace["force"])]))
-            ratios = np.concatenate([volume_ratios(body) for body in bodies])
+            ratios = np.concatenate([body.volume_ratios() for body in bodies])
             least, most = min(least, float(ratios.min())), max(most, int((ratios <= 0.0).sum()))
             if len(trace["force"]) < len(places[part]):
                 break

@@ -21,7 +21,7 @@ from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
 from palpo.physics.fem.multigrid.solver import MultigridFactor
 from palpo.physics.fem.relaxation import PronySeries
-from palpo.physics.fem.strain import count_inside_out
+from palpo.physics.fem.strain import volume_ratios
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
@@ -223,9 +223,9 @@ class SoftBody(SoftPoints):
         rates = moves[self._elements.cells].transpose(0, 2, 1) @ self._elements.gradients
         return float(np.sqrt((rates * rates).sum(axis=(1, 2)).max()))
 
-    def inside_out(self) -> int:
-        """How many elements are turned inside out: only a law that lets itself be crushed has any."""
-        return int(count_inside_out(self.x, self._elements.cells, self._elements.gradients))
+    def volume_ratios(self) -> NDArray[np.float64]:
+        """Volumes of elements over those at rest, (m,); not above 0 where one is turned inside out."""
+        return np.asarray(volume_ratios(self.x, self._elements.cells, self._elements.gradients))
 
     def undamped_force(self, h: float = 0.0) -> NDArray:
         """f_ext + f_int(x) [N], shape (n_dof,), with rotations found anew; h [s]: of the step that ends here,

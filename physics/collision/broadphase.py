@@ -29,7 +29,8 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
 from palpo.physics.collision.edge_groups import CONVEX
 from palpo.physics.collision.facing import make_normals
-from palpo.physics.collision.pair_search import COUNT, SETTINGS, Search, search
+from palpo.physics.collision.kept_pairs import COUNT, SETTINGS, Search
+from palpo.physics.collision.pair_search import search
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import STATIC, Topology
 from palpo.physics.exchange.handle import Handle
@@ -86,12 +87,12 @@ class BroadPhase:
 
     `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
     the features of such a point meet nothing of that body. `rigid` holds bodies that never change shape,
-    `folding` those with faces that may touch themselves; `held` holds points that never move, for which a
-    plane is nothing to meet.
+    `folding` those with faces that may touch themselves; `held` holds points that nothing moves, of
+    which two do not meet.
     `capacity` bounds the pairs; when it is exceeded the pairs that can touch last are dropped and counted in
     `dropped`, with `within` the farthest, of which those that were not looked at do not count.
-    `complete`: gap [m] below which the last `find` with `within` left none out. `looked_at`: pairs whose
-    distance it computed.
+    `complete`: gap [m] below which the last `find` with `within` left no pair of two bodies out. `looked_at`:
+    pairs whose distance it computed.
     """
 
     def __init__(
@@ -116,7 +117,8 @@ class BroadPhase:
         tree, whole, root = _joined_trees(trees, primitives)
         used = np.zeros(len(topology.point_body), bool)
         used[whole.points] = True
-        used[np.asarray(held, np.intp)] = False
+        moves = topology.body_role[topology.point_body] != STATIC
+        moves[np.asarray(held, np.intp)] = False
         meeting = [
             (a, b)
             for a in bodies
@@ -143,6 +145,7 @@ class BroadPhase:
             root=root,
             first=np.searchsorted(topology.point_body, np.arange(len(bodies) + 1)).astype(np.int64),
             used=used,
+            moves=moves,
             bodies=np.array(meeting, np.int32).reshape(-1, 2),
             planes=np.array(landing, np.int32).reshape(-1, 2),
             folding=np.array(own, np.int32),

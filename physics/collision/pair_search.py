@@ -1,170 +1,17 @@
 """Which pairs of features come near each other, by trees of boxes; `physics.collision.broadphase` says when.
 
-When the room for candidates is full the last ones go, and nearer boxes come first, so that a search by gap
-costs what is near.
+Nearer boxes come first, so that a search by gap costs what is near, however many pairs find no room.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import NDArray
 
-from palpo.physics.collision.box_tree import (
-    Primitives,
-    Tree,
-    box_distance2,
-    high_corner,
-    low_corner,
-    refit_nodes,
-)
+from palpo.physics.collision.box_tree import box_distance2, high_corner, low_corner, refit_nodes
 from palpo.physics.collision.closest import segment_segment, to_triangle, vector
-from palpo.physics.collision.facing import BEFORE, BESIDE, Normals, faces, find_normals, may_face
-from palpo.physics.collision.proximity_contacts import (
-    EDGE_EDGE,
-    EDGE_FACET,
-    POINT_PLANE,
-    POINT_TRIANGLE,
-    Pairs,
-)
-from palpo.physics.collision.topology import STATIC, Topology, kept_gap, meet_by_area
+from palpo.physics.collision.facing import BEFORE, BESIDE, faces, find_normals, may_face
+from palpo.physics.collision.kept_pairs import emit, fastest_against, leave_out_the_last, travel
+from palpo.physics.collision.proximity_contacts import EDGE_EDGE, EDGE_FACET, POINT_PLANE, POINT_TRIANGLE
+from palpo.physics.collision.topology import STATIC, kept_gap, meet_by_area
 from palpo.physics.numerics.kernels import inlined, kernel
-
-SETTINGS = np.dtype(
-    [*((name, np.float64) for name in ("skin", "alarm", "acceleration", "horizon", "own")), ("by_gap", "i8")]
-)
-"""Of a search: distance [m] that counts as touch; gap [m] up to which features are candidates even if they
-do not move; most acceleration [m/s2]; time [s] until the next candidates; where only gaps count, that up to
-which features of one body are candidates [m], and 1."""
-
-COUNT = np.dtype([("found", np.int64), ("dropped", np.int64), ("looked_at", np.int64)])
-"""Candidates; those lost to the capacity; pairs measured."""
-
-
-class Search(NamedTuple):
-    """All that a search reads and writes."""
-
-    x: NDArray[np.float64]  # (n_points, 3) [m] positions of all points
-    u: NDArray[np.float64]  # (n_points, 3) [m/s] their velocities
-    topology: Topology
-    tree: Tree  # those of all bodies, one after another
-    primitives: Primitives  # likewise
-    root: NDArray[np.int32]  # (n_bodies + 1,) first node of each body's tree
-    first: NDArray[np.int64]  # (n_bodies + 1,) first point of each body
-    used: NDArray[np.bool_]  # (n_points,) points of primitives that may move
-    bodies: NDArray[np.int32]  # (k, 2) bodies that may meet
-    planes: NDArray[np.int32]  # (m, 2) bodies and half spaces that may meet
-    folding: NDArray[np.int32]  # (f,) bodies that may touch themselves
-    rest: NDArray[np.float64]  # (n_points, 3) [m] positions at rest, none where no body folds
-    normals: Normals  # of those that fold
-    joints: NDArray[np.int32]  # (j, 2) points and bodies that are joined
-    blunt: NDArray[np.bool_]  # (edges,) those that never meet an edge of a surface
-    settings: NDArray[np.void]  # (1,) of SETTINGS
-    speed: NDArray[np.float64]  # (n_bodies,) [m/s] of each body's fastest point
-    limit: NDArray[np.float64]  # (1,) rank of the first candidate that found no room
-    stack: NDArray[np.int32]  # (depth, 2)
-    scratch: NDArray[np.float64]  # (2, 3)
-    count: NDArray[np.void]  # type: ignore[assignment]  # (1,) of COUNT
-    pairs: Pairs  # (2 capacity,)
-    arrival: NDArray[np.float64]  # (2 capacity,) [s] earliest time of touch
-    gap: NDArray[np.float64]  # (2 capacity,) [m]
-
-
-@inlined
-def _fastest_against(u, p, points, worst):
-    """Largest relative speed [m/s] of the point p against any of `points`, not below `worst`."""
-    for k in range(points.shape[0]):
-        d0, d1, d2 = u[p, 0] - u[points[k], 0], u[p, 1] - u[points[k], 1], u[p, 2] - u[points[k], 2]
-        worst = max(worst, (d0 * d0 + d1 * d1 + d2 * d2) ** 0.5)
-    return worst
-
-
-@inlined
-def _travel(settings, speed):
-    """Gap [m] up to which features closing at `speed` [m/s] are candidates."""
-    h = settings.horizon
-    return settings.alarm + h * speed + 0.5 * settings.acceleration * h * h
-
-
-@inlined
-def _arrival(settings, gap, speed):
-    """Earliest time [s] at which a gap [m] can close: gap = speed t + acceleration t^2 / 2.
-
-    Features that touch already come before all others, the deepest first.
-    """
-    if gap <= 0.0:
-        return gap
-    a = settings.acceleration
-    return 2.0 * gap / (speed + (speed * speed + 2.0 * a * gap) ** 0.5 + 1e-12)
-
-
-@inlined
-def _is_joined(s, kind, first, second):
-    """Whether an attachment holds a point of one side to the body of the other.
-
-    A wire that ends on a surface overlaps it there; contact would push against the joint.
-    """
-    topology = s.topology
-    for j in range(s.joints.shape[0]):
-        point, body = s.joints[j, 0], s.joints[j, 1]
-        if kind == EDGE_EDGE:
-            a, b, c = topology.edges[first, 0], topology.edges[first, 1], topology.edges[second, 0]
-            meets = (a == point or b == point) and topology.point_body[c] == body
-            back = c == point or topology.edges[second, 1] == point
-        elif kind != POINT_PLANE:
-            a, c = first, topology.triangles[second, 0]
-            b = a
-            if kind == EDGE_FACET:
-                a, b = topology.edges[first, 0], topology.edges[first, 1]
-            meets = (a == point or b == point) and topology.point_body[c] == body
-            triangle = topology.triangles[second]
-            back = triangle[0] == point or triangle[1] == point or triangle[2] == point
-        else:
-            a = first
-            meets = a == point and topology.plane_body[second] == body
-            back = False
-        if meets or (back and topology.point_body[a] == body):
-            return True
-    return False
-
-
-@kernel
-def _leave_out_the_last(s, capacity):
-    """Keep the first `capacity` candidates by rank, of equal ones those that were found first."""
-    n, by_gap = s.count[0].found, s.settings[0].by_gap == 1
-    rank = s.gap if by_gap else s.arrival
-    limit = np.partition(rank[:n], capacity)[capacity]
-    equal = capacity
-    for k in range(n):
-        equal -= rank[k] < limit
-    kept = 0
-    for k in range(n):
-        if rank[k] > limit or (rank[k] == limit and equal <= 0):
-            continue
-        equal -= rank[k] == limit
-        s.pairs.kind[kept], s.pairs.first[kept] = s.pairs.kind[k], s.pairs.first[k]
-        s.pairs.second[kept] = s.pairs.second[k]
-        s.arrival[kept], s.gap[kept] = s.arrival[k], s.gap[k]
-        kept += 1
-    s.count[0].found = kept
-    s.count[0].dropped += n - kept
-    s.limit[0] = limit
-
-
-@kernel
-def _emit(s, kind, first, second, gap, speed):
-    """A candidate, unless it comes after all that there is room for."""
-    if _is_joined(s, kind, first, second):
-        return
-    time = _arrival(s.settings[0], gap, speed)
-    if (gap if s.settings[0].by_gap == 1 else time) >= s.limit[0]:
-        s.count[0].dropped += 1
-        return
-    if s.count[0].found == s.gap.shape[0]:
-        _leave_out_the_last(s, s.gap.shape[0] // 2)
-    k = s.count[0].found
-    s.pairs.kind[k], s.pairs.first[k], s.pairs.second[k] = kind, first, second
-    s.arrival[k], s.gap[k] = time, gap
-    s.count[0].found = k + 1
 
 
 @inlined
@@ -173,9 +20,9 @@ def _try_point(s, p, t, touch):
     d2, _, _ = to_triangle(vector(s.x, p), s.x, triangles, t, s.scratch[0])
     s.count[0].looked_at += 1
     gap = d2**0.5 - touch
-    speed = _fastest_against(s.u, p, triangles[t], 0.0)
-    if gap <= _travel(s.settings[0], speed):
-        _emit(s, POINT_TRIANGLE, p, t, gap, speed)
+    speed = fastest_against(s.u, p, triangles[t], 0.0)
+    if gap <= travel(s.settings[0], speed):
+        emit(s, POINT_TRIANGLE, p, t, gap, speed)
 
 
 @inlined
@@ -189,10 +36,10 @@ def _try_edges(s, e, f, touch):
         d2 += (x[a, i] + near[0] * (x[b, i] - x[a, i]) - x[c, i] - near[1] * (x[g, i] - x[c, i])) ** 2
     s.count[0].looked_at += 1
     gap = d2**0.5 - touch
-    speed = _fastest_against(s.u, a, edges[f], 0.0)
-    speed = _fastest_against(s.u, b, edges[f], speed)
-    if gap <= _travel(s.settings[0], speed):
-        _emit(s, EDGE_EDGE, e, f, gap, speed)
+    speed = fastest_against(s.u, a, edges[f], 0.0)
+    speed = fastest_against(s.u, b, edges[f], speed)
+    if gap <= travel(s.settings[0], speed):
+        emit(s, EDGE_EDGE, e, f, gap, speed)
 
 
 @kernel
@@ -219,9 +66,9 @@ def _try_facet(s, e, t, touch):
     edge, triangle = s.topology.edges[e], s.topology.triangles[t]
     s.count[0].looked_at += 1
     gap = _segment_triangle(s, e, t) ** 0.5 - touch
-    speed = _fastest_against(s.u, edge[1], triangle, _fastest_against(s.u, edge[0], triangle, 0.0))
-    if gap <= _travel(s.settings[0], speed):
-        _emit(s, EDGE_FACET, e, t, gap, speed)
+    speed = fastest_against(s.u, edge[1], triangle, fastest_against(s.u, edge[0], triangle, 0.0))
+    if gap <= travel(s.settings[0], speed):
+        emit(s, EDGE_FACET, e, t, gap, speed)
 
 
 @kernel
@@ -288,7 +135,7 @@ def _search_trees(s, a, b):
     radius = s.topology.body_radius
     touch = radius[a] + radius[b] + kept_gap(s.topology, a, b, s.settings[0].skin)
     most, by_gap = s.speed[a] + s.speed[b], s.settings[0].by_gap == 1
-    most = _most(s, most) if a == b else _travel(s.settings[0], most)
+    most = _most(s, most) if a == b else travel(s.settings[0], most)
     by_area = meet_by_area(s.topology, a, b) or meet_by_area(s.topology, b, a)
     s.stack[0, 0], s.stack[0, 1] = s.root[a], s.root[b]
     top = 1
@@ -325,7 +172,7 @@ def _search_trees(s, a, b):
 @inlined
 def _most(s, speed):
     """Gap [m] up to which features of one body that close at `speed` [m/s] are candidates."""
-    return s.settings[0].own if s.settings[0].by_gap == 1 else _travel(s.settings[0], speed)
+    return s.settings[0].own if s.settings[0].by_gap == 1 else travel(s.settings[0], speed)
 
 
 @inlined
@@ -338,11 +185,11 @@ def _fold_point(s, p, t, touch):
     if before < -touch:
         return
     d = to_triangle(vector(s.x, p), s.x, triangles, t, s.scratch[0])[0] ** 0.5
-    speed = _fastest_against(s.u, p, triangles[t], 0.0)
+    speed = fastest_against(s.u, p, triangles[t], 0.0)
     if d - touch > _most(s, speed) or before < BEFORE * (d - touch):
         return
     if to_triangle(vector(s.rest, p), s.rest, triangles, t, s.scratch[0])[0] > (BESIDE * touch) ** 2:
-        _emit(s, POINT_TRIANGLE, p, t, d - touch, speed)
+        emit(s, POINT_TRIANGLE, p, t, d - touch, speed)
 
 
 @kernel
@@ -369,8 +216,8 @@ def _search_plane(s, body, plane):
             height += (s.x[p, i] - o[i]) * n[i]
             speed -= s.u[p, i] * n[i]
         speed = max(speed, 0.0)
-        if height - touch <= _travel(s.settings[0], speed):
-            _emit(s, POINT_PLANE, p, plane, height - touch, speed)
+        if height - touch <= travel(s.settings[0], speed):
+            emit(s, POINT_PLANE, p, plane, height - touch, speed)
 
 
 @kernel
@@ -396,4 +243,4 @@ def search(s):
         find_normals(s.normals, s.tree, s.primitives, topology.triangles, s.x, first, stop)
         _search_trees(s, body, body)
     if s.count[0].found > s.gap.shape[0] // 2:
-        _leave_out_the_last(s, s.gap.shape[0] // 2)
+        leave_out_the_last(s, s.gap.shape[0] // 2)

@@ -71,10 +71,12 @@ def equivalent_strain(x, cell, g):
 
 
 @kernel
-def count_inside_out(x, cells, gradients):
-    """How many elements (m, c) are turned inside out at x (n, 3) [m]: det F <= 0 in their mean, F = sum_a x_a
-    g_a^T of gradients (m, c, 3) [1/m]."""
-    count, f = 0, np.empty((3, 3))
+def volume_ratios(x, cells, gradients):
+    """det F (m,) of elements (m, c) at x (n, 3) [m], in their mean: volumes over those at rest.
+
+    F = sum_a x_a g_a^T with gradients g (m, c, 3) [1/m]; not above 0 where one is turned inside out.
+    """
+    out, f = np.empty(cells.shape[0]), np.empty((3, 3))
     for e in range(cells.shape[0]):
         f[:] = 0.0
         for a in range(cells.shape[1]):
@@ -84,5 +86,5 @@ def count_inside_out(x, cells, gradients):
         volume = f[0, 0] * (f[1, 1] * f[2, 2] - f[1, 2] * f[2, 1])
         volume -= f[0, 1] * (f[1, 0] * f[2, 2] - f[1, 2] * f[2, 0])
         volume += f[0, 2] * (f[1, 0] * f[2, 1] - f[1, 1] * f[2, 0])
-        count += volume <= 0.0
-    return count
+        out[e] = volume
+    return out

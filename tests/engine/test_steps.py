@@ -84,6 +84,37 @@ def test_forces_solve_the_problem_of_both_bodies_at_once(pair, method):
     assert apart.max() <= 1e-3 * np.abs(e.b).max()
 
 
+@pytest.mark.parametrize("method", [0, 1], ids=["anderson", "gauss-seidel"])
+def test_a_contact_that_no_force_can_part_takes_nothing_from_others(method):
+    """Two fixed bodies, one deep in the other: what presses on the first of them is borne all the same."""
+    forces = []
+    for deep in (False, True):
+        rng, n = np.random.default_rng(11), 4
+        kinds = [KINDS[name](rng) for name in ("rigid", "fixed", "fixed")]
+        sides = tuple(random_batch(rng, kind.body, n) for kind in kinds[:2])
+        given = contacts_of(rng, sides, n)
+        contacts = make_contacts(n + 1)
+        for k in range(n + deep):
+            append(contacts, k, 0 if k < n else 1, 1 if k < n else 2)
+            same = min(k, n - 1)
+            contacts.frame[k], contacts.gap[k], contacts.mu[k] = given.frame[same], given.gap[same], 0.6
+            contacts.slots[k], contacts.weights[k], contacts.arm[k] = (
+                given.slots[same], given.weights[same], given.arm[same],
+            )  # fmt: skip
+        contacts.gap[n] = -5e-4
+        built = make_engine(
+            [kind.body for kind in kinds], [anderson_unit, gauss_seidel_unit], n + 1, STEP,
+            [Bound.bind(listed, Listed(contacts))],
+        )  # fmt: skip
+        built.engine.solver.settings["method"] = method
+        built.engine.solver.settings["tolerance"], built.engine.solver.settings["sweeps"] = 1e-11, 20000
+        assert run(built) == DONE
+        forces.append(built.engine.r[: 3 * n].copy())
+        assert not built.engine.r[3 * n : 3 * (n + deep)].any()
+    assert forces[0].any()
+    np.testing.assert_allclose(forces[1], forces[0], atol=1e-8 * np.abs(forces[0]).max())
+
+
 @pytest.mark.parametrize(
     "pair", [("rigid", "beam"), ("beam", "rigid"), ("rigid", "surface")], ids=" and ".join
 )

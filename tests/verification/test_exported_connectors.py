@@ -1,15 +1,12 @@
 """A connector as a joint: in each simulator it latches, and is pulled out, at the force that was computed."""
 
-import runpy
-import sys
-from functools import cache
-
 import numpy as np
 import pytest
 
 from palpo.app.cli.progress import Silent
 from palpo.app.exported import snap_joint
 from palpo.app.report.design_export import export_joint
+from tests.verification.exported_modules import module_of
 
 RATE = 80.0
 """At which the push grows [N/s]: slow beside the joint's own motion."""
@@ -23,23 +20,12 @@ def folder(tmp_path_factory):
     return made
 
 
-@cache
-def modules(folder, name):
-    """A module of the folder, as its user has it: beside the others, without Palpo's own."""
-    sys.path.insert(0, str(folder))
-    try:
-        return runpy.run_path(str(folder / f"{name}.py"))
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.pop("snap_joint", None)
-
-
 def in_mujoco(folder):
     """A function that makes a step under a push [N] and gives the plug's travel [m]."""
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install 'palpo[simulators]'")
     model = mujoco.MjModel.from_xml_path(str(folder / "connector.xml"))
     data = mujoco.MjData(model)
-    connector = modules(folder, "snap_in_mujoco")["MujocoConnector"](model, data, folder)
+    connector = module_of(folder, "snap_in_mujoco", "snap_joint")["MujocoConnector"](model, data, folder)
 
     def step(push):
         data.ctrl[0] = push
@@ -63,7 +49,7 @@ def in_drake(folder):
     plant.SetUseSampledOutputPorts(False)
     plant.mutable_gravity_field().set_gravity_vector(np.zeros(3))
     plant.Finalize()
-    connector = modules(folder, "snap_in_drake")["add_connector"](builder, plant, folder)
+    connector = module_of(folder, "snap_in_drake", "snap_joint")["add_connector"](builder, plant, folder)
     simulator = Simulator(builder.Build())
     context = simulator.get_mutable_context()
     own, pushed = plant.GetMyContextFromRoot(context), connector.GetMyContextFromRoot(context)

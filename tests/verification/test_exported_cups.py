@@ -2,8 +2,6 @@
 
 import math
 import re
-import runpy
-import sys
 from functools import cache
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 import palpo
 from palpo.app.exported import suction_cup
 from palpo.physics.suction.reduced_cup import GRAVITY, HeldLoad, lifted_mass, margins
+from tests.verification.exported_modules import module_of
 
 SMOOTH = 2e-7
 """Roughness whose leak takes longer than any lift here [m]."""
@@ -39,20 +38,10 @@ def push_on():
     return -np.arange(0.0, 5e-3 + 1.2 * lift().judged.push, 1e-5)
 
 
-def modules(folder, name):
-    """A module of the folder, as its user has it: beside the others, without Palpo's own."""
-    sys.path.insert(0, str(folder))
-    try:
-        return runpy.run_path(str(folder / f"{name}.py"))
-    finally:
-        sys.path.remove(str(folder))
-        sys.modules.pop("suction_cup", None)
-
-
 def in_mujoco(folder, mass, speed):
     """Whether the load came up with the gripper, and whether it fell once it was let go."""
     mujoco = pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install 'palpo[simulators]'")
-    made = modules(folder, "in_mujoco")
+    made = module_of(folder, "in_mujoco", "suction_cup")
     text = re.sub(r'(size="[^"]*" mass=)"[^"]*"', rf'\1"{mass!r}"', (folder / "lift.xml").read_text())
     (folder / "loaded.xml").write_text(text)
     model = mujoco.MjModel.from_xml_path(str(folder / "loaded.xml"))
@@ -80,7 +69,7 @@ def in_drake(folder, mass, speed):
     from pydrake.systems.analysis import Simulator
     from pydrake.systems.framework import DiagramBuilder
 
-    made = modules(folder, "in_drake")
+    made = module_of(folder, "in_drake", "suction_cup")
     text = (folder / "lift.sdf").read_text()
     text = re.sub(r'(<link name="load">.*?<mass>)[^<]*', rf"\g<1>{mass!r}", text, flags=re.S)
     (folder / "loaded.sdf").write_text(text)
@@ -117,7 +106,7 @@ def in_newton(folder, mass, speed):
     pytest.importorskip(
         "newton_usd_schemas", reason="Newton reads no USD here: pip install newton-usd-schemas"
     )
-    made = modules(folder, "in_newton")
+    made = module_of(folder, "in_newton", "suction_cup")
     text = (folder / "lift.usda").read_text()
     text = re.sub(r'(def Cube "load".*?physics:mass = )[^\n]*', rf"\g<1>{mass!r}", text, flags=re.S)
     file = folder / f"loaded-{round(1e6 * mass)}.usda"  # a layer that is open is not read again

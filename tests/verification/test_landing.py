@@ -7,6 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.generate import hex_block
 from palpo.physics.reduction.energy_law import keep_energy
 from palpo.physics.reduction.rational_krylov import best_rotation
 from palpo.physics.systems.multirate.lock_step import LockStep
@@ -162,6 +164,45 @@ def test_of_a_body_with_a_little_too_much_energy_a_little_is_taken(excess: float
     before = body.energy()
     keep_energy(body, statics(body), [rest], (1.0 - excess) * before)
     assert 0.9 * excess < 1.0 - body.energy() / before < 1.5 * excess
+
+
+def folded() -> SoftBody:
+    """A clamped bar, bent by its free end into half a circle."""
+    bar = hex_block((0.12, 0.006, 0.02), (20, 1, 2))
+    clamped = np.flatnonzero(bar.nodes[:, 0] < -0.0599)
+    body = SoftBody("bar", bar, Material(1e5, 0.45, 1000.0, 0.0, 5e-3), clamped)
+    radius = 0.12 / np.pi
+    angle, away = (bar.nodes[:, 0] + 0.06) / radius, radius - bar.nodes[:, 1]
+    body.x[body.free] = np.column_stack(
+        [away * np.sin(angle) - 0.06, radius - away * np.cos(angle), bar.nodes[:, 2]]
+    )[body.free]
+    return body
+
+
+def moved(body: SoftBody, before: np.ndarray) -> float:
+    """The farthest that a node is from where it was, over the bar's length."""
+    return float(np.linalg.norm(body.x - before, axis=1).max() / 0.12)
+
+
+def test_a_folded_bar_with_a_little_too_much_energy_stays_folded() -> None:
+    """A hundredth of its energy is a two-hundredth of its bend."""
+    body = folded()
+    rest, before = body.mesh.nodes[body.free], body.x.copy()
+    allowed = 0.99 * body.energy()
+    keep_energy(body, statics(body), [rest], allowed)
+    assert 0.98 * allowed < body.energy() <= allowed * (1.0 + 1e-9)
+    assert moved(body, before) < 0.02
+
+
+def test_a_folded_bar_that_a_model_crushed_goes_back_to_its_last_shape() -> None:
+    body = folded()
+    rest, before, start = body.mesh.nodes[body.free], body.x.copy(), body.x[body.free].copy()
+    allowed, step = 1.01 * body.energy(), statics(body)
+    body.x[body.free] += 0.01 * np.random.default_rng(3).standard_normal((len(body.free), 3))
+    assert body.energy() > 100.0 * allowed
+    keep_energy(body, step, [start, rest], allowed)
+    assert body.energy() <= allowed * (1.0 + 1e-9)
+    assert moved(body, before) < 0.05
 
 
 @pytest.mark.parametrize("rate", [100, 1000])

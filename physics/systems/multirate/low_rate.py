@@ -170,7 +170,8 @@ class LowRate(SlowLoop):
         if self.invalid():
             raise FloatingPointError(f'body "{self.invalid()}" is not finite')
         for member in self.members:
-            count = member.body.inside_out() if isinstance(member.body, SoftBody) else 0
+            soft = isinstance(member.body, SoftBody)
+            count = int(np.count_nonzero(member.body.volume_ratios() <= 0.0)) if soft else 0
             if count:
                 most, steps = self.crushed.get(member.body.name, (0, 0))
                 self.crushed[member.body.name] = max(most, count), steps + 1
