@@ -29,10 +29,11 @@ from numpy.typing import ArrayLike, NDArray
 from palpo.physics.collision.box_tree import Primitives, Tree, body_primitives, build_tree, refit_nodes
 from palpo.physics.collision.edge_groups import CONVEX
 from palpo.physics.collision.facing import make_normals
+from palpo.physics.collision.flipped import make_flipped
 from palpo.physics.collision.kept_pairs import COUNT, SETTINGS, Search
 from palpo.physics.collision.pair_search import search
 from palpo.physics.collision.proximity_contacts import Pairs
-from palpo.physics.collision.topology import STATIC, Topology
+from palpo.physics.collision.topology import LOW, STATIC, Topology
 from palpo.physics.exchange.handle import Handle
 
 
@@ -135,6 +136,8 @@ class BroadPhase:
             for k, plane in enumerate(topology.plane_body)
             if topology.body_role[b] != STATIC and (min(b, plane), max(b, plane)) not in ignored
         ]
+        soft = topology.body_role == LOW
+        soft[list(rigid)] = False
         room = 2 * capacity
         self._search = Search(
             x=x.copy(),
@@ -151,6 +154,7 @@ class BroadPhase:
             folding=np.array(own, np.int32),
             rest=x.copy() if own else np.zeros((0, 3)),
             normals=make_normals(len(topology.triangles), len(tree.span)) if own else make_normals(0, 0),
+            flipped=make_flipped(topology, x, soft),
             joints=np.array(joints, np.int32).reshape(-1, 2),
             blunt=blunt_edges(topology, x, rigid),
             settings=np.zeros(1, SETTINGS),

@@ -1,6 +1,7 @@
 """What a search for pairs is asked, and which of the pairs that it finds are kept.
 
-Pairs that can touch are kept but for those of which nothing can move or whose sides are joined. When the room
+Pairs that can touch are kept but for those of which nothing can move, whose sides are joined or of which one
+lies flipped over. When the room
 is full the last ones go: those that can touch last, or the farthest.
 """
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.collision.box_tree import Primitives, Tree
 from palpo.physics.collision.facing import Normals
+from palpo.physics.collision.flipped import Flipped, is_flipped
 from palpo.physics.collision.proximity_contacts import (
     EDGE_EDGE,
     EDGE_FACET,
@@ -50,6 +52,7 @@ class Search(NamedTuple):
     folding: NDArray[np.int32]  # (f,) bodies that may touch themselves
     rest: NDArray[np.float64]  # (n_points, 3) [m] positions at rest, none where no body folds
     normals: Normals  # of those that fold
+    flipped: Flipped  # facets that have no outside now
     joints: NDArray[np.int32]  # (j, 2) points and bodies that are joined
     blunt: NDArray[np.bool_]  # (edges,) those that never meet an edge of a surface
     settings: NDArray[np.void]  # (1,) of SETTINGS
@@ -156,8 +159,10 @@ def _may_move(s, kind, first, second):
 
 @kernel
 def emit(s, kind, first, second, gap, speed):
-    """A candidate, unless nothing of it can move, or it comes after all that there is room for."""
+    """A candidate, unless it cannot be, or it comes after all that there is room for."""
     if not _may_move(s, kind, first, second) or _is_joined(s, kind, first, second):
+        return
+    if is_flipped(s.flipped, s.topology, kind, first, second):
         return
     time = _arrival(s.settings[0], gap, speed)
     if (gap if s.settings[0].by_gap == 1 else time) >= s.limit[0]:

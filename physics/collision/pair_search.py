@@ -8,6 +8,7 @@ import numpy as np
 from palpo.physics.collision.box_tree import box_distance2, high_corner, low_corner, refit_nodes
 from palpo.physics.collision.closest import segment_segment, to_triangle, vector
 from palpo.physics.collision.facing import BEFORE, BESIDE, faces, find_normals, may_face
+from palpo.physics.collision.flipped import find_flipped
 from palpo.physics.collision.kept_pairs import emit, fastest_against, leave_out_the_last, travel
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, EDGE_FACET, POINT_PLANE, POINT_TRIANGLE
 from palpo.physics.collision.topology import STATIC, kept_gap, meet_by_area
@@ -234,6 +235,7 @@ def search(s):
     for body in range(s.speed.size):
         if topology.body_role[body] != STATIC:
             refit_nodes(s.tree, s.primitives.points, s.x, s.root[body], s.root[body + 1])
+    find_flipped(s.flipped, topology.triangles, topology.triangle_edges, s.x)
     for k in range(s.planes.shape[0]):
         _search_plane(s, s.planes[k, 0], s.planes[k, 1])
     for k in range(s.bodies.shape[0]):
