@@ -243,6 +243,19 @@ class SoftBody(SoftPoints):
         force += self._share(h) * elastic
         self.memory.add_forces(self.x, self._quats, self._span(h), force)
 
+    def fading(self, span: float) -> NDArray:
+        """Rate [N/s] at which the forces of this shape fade as the material forgets, shape (n_dof,): the mean
+        over a `span` [s] from now on."""
+        rate = np.zeros_like(self.x)
+        if self.memory is not None:
+            self._elements.add_forces(self.x, self._quats, rate)
+            rate *= self.memory.share(span) - self.memory.share(0.0)
+            self.memory.add_forces(self.x, self._quats, span, rate)
+            now = np.zeros_like(rate)
+            self.memory.add_forces(self.x, self._quats, 0.0, now)
+            rate = (rate - now) / span
+        return rate[self.free].ravel()
+
     def force(self) -> NDArray:
         """f_ext + f_int(x) - C v [N], shape (n_dof,), rotations found anew, C of the last `linearise`."""
         m = self.material

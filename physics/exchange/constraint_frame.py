@@ -79,7 +79,7 @@ class ConstraintFrame(NamedTuple):
     cavities: CavityFrame  # CAVITIES at most, whose fields are global points
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
-    modes: NDArray[np.float64]  # (3, 3, modes) force, z and dz/dt of each mode, see below
+    modes: NDArray[np.float64]  # (3, 4, modes) force, its rate, z and dz/dt of each mode, see below
     stiffness: NDArray[np.float64]  # (3, modes, modes) V^T K V, one block a body [1/s^2]
     mode_body: NDArray[np.int32]  # (3, L + 1) first mode of each body
     floating: NDArray[np.int64]  # (3, L) 1 where the body moves as a whole
@@ -110,7 +110,7 @@ class ConstraintFrame(NamedTuple):
 
 
 # Rows of ConstraintFrame.modes
-MODE_FORCE, MODE_Z, MODE_RATE = range(3)
+MODE_FORCE, MODE_FADING, MODE_Z, MODE_RATE = range(4)
 
 
 def make_frame(capacity: Capacity) -> ConstraintFrame:
@@ -138,7 +138,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         cavities=make_cavity_frame(CAVITIES),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
-        modes=np.zeros((n, 3, capacity.modes)),
+        modes=np.zeros((n, 4, capacity.modes)),
         stiffness=np.zeros((n, capacity.modes, capacity.modes)),
         mode_body=np.zeros((n, low + 1), np.int32),
         floating=np.zeros((n, low), np.int64),

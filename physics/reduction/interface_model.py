@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.constraint_frame import (
     IS_FIELD,
+    MODE_FADING,
     MODE_FORCE,
     MODE_RATE,
     MODE_Z,
@@ -127,8 +128,8 @@ def _angular_rate(frame, f, b, state, h, torque, out):
 
 
 @kernel
-def _free_rates(stiffness, first, load, damping, z, rate, free_rate, weighed, h):
-    """free_rate = V^T M V rate + h (load - S z) over one body's modes; weighed: scratch.
+def _free_rates(stiffness, first, load, fading, t, damping, z, rate, free_rate, weighed, h):
+    """free_rate = V^T M V rate + h (load + t fading - S z) over one body's modes; weighed: scratch.
 
     S is symmetric: whole rows are added, several columns an instruction, because every index starts at 0 and
     every array is an argument. One pass over S serves both terms that have it.
@@ -137,7 +138,7 @@ def _free_rates(stiffness, first, load, damping, z, rate, free_rate, weighed, h)
     kept = 1.0 / (1.0 + h * damping[0])
     held = h * (damping[1] + h) * kept
     for k in range(n):
-        free_rate[k] = kept * rate[k] + h * load[k]
+        free_rate[k] = kept * rate[k] + h * (load[k] + t * fading[k])
         weighed[k] = h * z[k] + held * rate[k]
     for j in range(n):
         row, w = stiffness[j, first : first + n], weighed[j]
@@ -155,8 +156,9 @@ def free_motion(frame, f, state, h):
         first, last = frame.mode_body[f, b], frame.mode_body[f, b + 1]
         _free_rates(
             frame.stiffness[f, first:last], first, frame.modes[f, MODE_FORCE, first:last],
-            frame.damping[f, b], state.z[first:last], state.rate[first:last],
-            state.free_rate[first:last], state.weighed[first:last], h,
+            frame.modes[f, MODE_FADING, first:last], state.clock[0] + h, frame.damping[f, b],
+            state.z[first:last], state.rate[first:last], state.free_rate[first:last],
+            state.weighed[first:last], h,
         )  # fmt: skip
         if frame.floating[f, b] == 0:
             continue
@@ -272,9 +274,11 @@ def advance(frame, f, state, h):
 
 
 @kernel
-def store(frame, f, state, base_tick):
-    """Write the state back into slot f as its new base, with all ticks before base_tick contained."""
+def store(frame, f, state, base_tick, h):
+    """Write the state back into slot f as its new base, with all ticks h [s] before base_tick contained."""
+    later = h * (base_tick - frame.head[f].base_tick)
     for k in range(frame.head[f].n_modes):
+        frame.modes[f, MODE_FORCE, k] += later * frame.modes[f, MODE_FADING, k]
         frame.modes[f, MODE_Z, k] = state.z[k]
         frame.modes[f, MODE_RATE, k] = state.rate[k]
     for k in range(frame.head[f].n_fields):

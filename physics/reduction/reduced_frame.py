@@ -10,6 +10,7 @@ from palpo.physics.bodies.low_body import LowBody
 from palpo.physics.exchange.constraint_frame import (
     FIELDS,
     IS_FIELD,
+    MODE_FADING,
     MODE_FORCE,
     MODE_RATE,
     MODE_Z,
@@ -49,7 +50,7 @@ class Grams(NamedTuple):
     basis: NDArray[np.float64]
     mass: NDArray[np.float64]  # (k, k) B^T M B
     stiffness: NDArray[np.float64]  # (k, k) B^T K B, K the exact tangent
-    force: NDArray[np.float64]  # (n_dof,) f_ext + f_int [N]
+    force: NDArray[np.float64]  # (2, n_dof) f_ext + f_int [N], and its rate as a material forgets [N/s]
     velocity: int  # number of the column that is the present velocity
     diagonal: tuple[NDArray[np.float64], NDArray[np.float64]]  # (n_dof,) those of M and K
 
@@ -119,7 +120,9 @@ def write_modes(page: Page, body: LowBody, grams: Grams) -> tuple[ReducedModes, 
     frame.mode_body[f, low] = first
     frame.mode_body[f, low + 1 :] = first + n
     frame.head["n_modes"][f] = first + n
-    frame.modes[f, MODE_FORCE, span] = (grams.force @ grams.basis)[modes.order] @ modes.factor
+    frame.modes[f, MODE_FORCE : MODE_FADING + 1, span] = (grams.force @ grams.basis)[
+        :, modes.order
+    ] @ modes.factor
     frame.modes[f, MODE_Z, span] = 0.0
     frame.modes[f, MODE_RATE, span] = modes.coordinates(grams.velocity)
     frame.stiffness[f, span, span] = modes.stiffness

@@ -170,7 +170,8 @@ class BeamReduction:
         basis = np.column_stack([self.columns, v, *solved])
         diagonal = body.M.diagonal(), tangent.diagonal()
         velocity = self.columns.shape[1]
-        grams = Grams(basis, basis.T @ body.M @ basis, basis.T @ tangent @ basis, force, velocity, diagonal)
+        loads = np.stack([force, np.zeros_like(force)])
+        grams = Grams(basis, basis.T @ body.M @ basis, basis.T @ tangent @ basis, loads, velocity, diagonal)
         modes, span = write_modes(page, body, grams)
         none = np.zeros((body.n_dof, 0))
         self._model = BodyModel(body, basis, modes, span, none, none.T, body.positions())

@@ -243,7 +243,7 @@ class SoftReduction:
         body, (alpha, beta) = self.body, self.body.damping
         centre, velocity, spin, inertia = body.rigid_state() if body.rides else (np.zeros(3),) * 4
         v = body.v.reshape(-1, 3) - velocity - cross_rows(spin, body.x[body.free] - centre)
-        blocks, force = tangent_ahead(body, v, self.shifts[1]), body.undamped_force()
+        blocks, force, fading = tangent_ahead(body, v, self.shifts[1]), *self._forces()
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
         place = body.positions()[page.local]
@@ -256,7 +256,7 @@ class SoftReduction:
             self._inertia = axes.T @ inertia @ axes
             write_motion(page, body.mass, centre, velocity, spin, self._inertia, orientation)
             v = v @ axes
-            force = (force.reshape(-1, 3) @ axes).reshape(-1)
+            force, fading = ((load.reshape(-1, 3) @ axes).reshape(-1) for load in (force, fading))
             x, place[~field] = (x - centre) @ axes, (place[~field] - centre) @ axes
             walls = turned(walls, axes.T)
             turn_blocks(blocks, axes)
@@ -298,12 +298,17 @@ class SoftReduction:
             basis, mass, stiffness = append_freedoms(
                 basis, mass, stiffness, pulled, alone, along, self.mass, near, part
             )
-        grams = Grams(basis, mass, stiffness, force, speed, (self.mass, own))
+        loads = np.stack([force - AHEAD_OF_MEMORY * self.shifts[1] * fading, fading])
+        grams = Grams(basis, mass, stiffness, loads, speed, (self.mass, own))
         modes, span = write_modes(page, body, grams)
         self._model, self._base, self._blocks = BodyModel(body, basis, modes, span, rigid, share), x, blocks
         self._forget_dependent(modes)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
+
+    def _forces(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Forces [N] in the middle of the time that a model serves, and their rate there [N/s], (n_dof,)."""
+        return self.body.undamped_force(), self.body.fading(2.0 * AHEAD_OF_MEMORY * self.shifts[1])
 
     def _forget_dependent(self, modes: ReducedModes) -> None:
         """Columns that the last model found to depend on others stay out of the next ones."""

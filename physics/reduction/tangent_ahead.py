@@ -12,9 +12,8 @@ third power of the way and not by the second. With 0.4 a quick slide of `wire` e
 after a landing by half as much again."""
 
 AHEAD_OF_MEMORY = 1.0
-"""Low steps after which a material that remembers is taken to be: a model has no memory of its own, and its
-force and stiffness are those in the middle of the time that it serves, from half a period on as a rule. So
-the force in the hand fades in steps, of what it loses in a period."""
+"""Low steps after which a material that remembers is taken to be: a model has no memory of its own. Its
+stiffness, its force and the rate at which that fades are those in the middle of the time that it serves."""
 
 MOST_AHEAD = 0.008
 """Time [s] beyond which the velocity is no guide to the shape."""

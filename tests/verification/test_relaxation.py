@@ -182,24 +182,22 @@ def felt(kind: str, *overrides: str, rest: int = 900) -> np.ndarray:
 @pytest.mark.parametrize("kind", ["krylov", "monolithic"])
 def test_a_hand_that_stays_feels_the_force_fade_as_the_series_says(kind):
     """The shape stays, so that all stress fades alike and the force with it, whatever touches. To 1% of the
-    first force, of which the hold yields half; at two rates also by what fades in a period of 20 ms, since a
-    model has no memory. The press of 40 ms counts from its middle."""
+    first force, of which the hold yields half. The press of 40 ms counts from its middle."""
     elastic, faded = felt(kind, *STIFF, rest=300)[-1], felt(kind, *STIFF, TOLD)
     t = 1e-3 * (np.arange(len(faded)) - 20.0)
-    exact, late = modulus(t, SERIES), t > 0.12
-    fades = -0.02 * np.gradient(exact, t) if kind == "krylov" else 0.0
-    assert (np.abs(faded / elastic - exact) < 0.01 + fades)[late].all()
-    assert np.abs(faded / elastic - exact)[t > 0.4].max() < 0.01
+    assert np.abs(faded / elastic - modulus(t, SERIES))[t > 0.06].max() < 0.01
 
 
 @pytest.mark.parametrize("solver", ["direct", "multigrid"])
 def test_both_rates_feel_as_one(solver):
-    """By a soft hold, which moves as the body yields: to 4% of the peak, half of what fades in the first
-    period after the press."""
+    """By a soft hold, which moves as the body yields. From the first frame on that was made after the press a
+    model's force fades evenly in a period T: that errs by T^2 / 8 of the series' second derivative, 0.2% of
+    the peak; before it by half of what fades in a period, 2%."""
     both, one = (felt(kind, TOLD, f'bodies.block.solver="{s}"') for kind, s in
                  (("krylov", solver), ("monolithic", "direct")))  # fmt: skip
-    assert np.abs(both - one).max() < 0.04 * np.abs(one).max()
-    assert np.abs(both - one)[-300:].max() < 0.01 * np.abs(one).max()
+    error = np.abs(both - one) / np.abs(one).max()
+    assert error.max() < 0.02
+    assert error[100:].max() < 0.003
 
 
 def test_what_a_body_remembers_is_in_its_state(tmp_path):

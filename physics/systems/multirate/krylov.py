@@ -372,7 +372,7 @@ class Krylov(LowRate):
                 sweep_fields(self.link.frame, f, InterfaceState(*self._at_base), self.state)
             else:
                 self._replay(f, self.tick, present)
-            store(self.frame, f, self.model, present)
+            store(self.frame, f, self.model, present, self.dt)
         if self.read_at >= 0:
             # the first frame is made before there are ticks to count
             self._takes = max((present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
