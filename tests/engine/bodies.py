@@ -23,6 +23,9 @@ from palpo.physics.contract.stages import DONE, ROTATION, Batch, Body, make_batc
 from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.exchange.buffer import make_control, publish, writer_slot
 from palpo.physics.exchange.constraint_frame import (
+    MODE_FORCE,
+    MODE_RATE,
+    MODE_Z,
     REDUCED,
     Capacity,
     make_frame,
@@ -204,7 +207,7 @@ def reduced(rng: np.random.Generator) -> Yielding:
     frame.slot_x[f] = rng.uniform(-0.01, 0.01, (p, 3))
     modes = 3.0 * rng.standard_normal((3 * p, m))
     frame.slot_modes[f] = modes.reshape(p, 3, m)
-    frame.modes[f] = rng.standard_normal((3, m)) * [[1.0], [1e-5], [1e-2]]
+    frame.modes[f, [MODE_FORCE, MODE_Z, MODE_RATE]] = rng.standard_normal((3, m)) * [[1.0], [1e-5], [1e-2]]
     # V^T A_h V = 1 bounds the stiffness by 1 / h^2
     frame.stiffness[f] = np.diag(rng.uniform(0.0, 0.5, m)) / STEP**2
     frame.mode_body[f] = 0, m
