@@ -21,6 +21,8 @@ COLOURS = {
     "high": "#d64550",
     "faint": "#8a97a8",
 }
+FOUR = [COLOURS[name] for name in ("krylov", "extrapolated", "low", "monolithic")]
+"""Of curves that are alike; the house's cycle has three."""
 
 
 def write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -79,7 +79,9 @@ PARAMETERS = {
         ("exponent",), ((3.0,), (-4.0,), (12.0,), (-15.0,)), (-50.0,), (50.0,),
         lambda p: (1.0, float(p[0]) if abs(p[0]) > 0.05 else 0.05),
     ),
-    "fung": Parameters(("exponent",), ((0.5,), (5.0,)), (1e-3,), (1000.0,), lambda p: (float(p[0]),)),
+    "fung": Parameters(
+        ("exponent",), ((0.02,), (0.5,), (5.0,)), (1e-3,), (1000.0,), lambda p: (float(p[0]),)
+    ),
 }  # fmt: skip
 
 

@@ -35,6 +35,14 @@ def test_constants_come_back_from_their_own_force(law, specimen):
     assert found.errors[0] < 0.1 * 5e4 and found.residual == pytest.approx(5e-3, rel=0.3)
 
 
+def test_fungs_exponent_is_found_of_a_rubber_that_is_pulled_far():
+    """Silicone at five times its length has one of 0.02; from 0.5 the search ends beside its minimum."""
+    depths = np.array([0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0]) * STRIP.sizes[-1]
+    true = Material(5e4, 0.48, 1000.0, law="fung", shape=(0.03,))
+    found = fitted(STRIP, "fung", 0.48, depths, STRIP.force(true, depths))
+    assert found.values == pytest.approx([5e4, 0.03], rel=1e-4)
+
+
 @pytest.mark.parametrize("law", SHAPES)
 def test_a_bar_of_elements_is_in_balance_at_the_stress_of_the_closed_form(law):
     """A body of the law, brought to the stretch by its steps, pulls at its ends with that stress."""
