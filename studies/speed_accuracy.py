@@ -36,7 +36,7 @@ KEPT = {
     ("probe", "let-go"): 0.5,
     ("needle", "tap"): 0.5,
     ("needle", "recorded"): 0.5,
-    ("wire", "shake"): 0.1,
+    ("wire", "shake"): 0.2,
 }
 """Speeds [m/s] up to which a scene keeps to that in a motion; faster, or in others, it stands as a figure."""
 SEED = 1
@@ -77,8 +77,8 @@ def cases(quick: bool) -> list[SpeedCase]:
             SpeedCase("needle", "tap", 0.5),
             SpeedCase("needle", "stroke", 0.5),
             SpeedCase("needle", "recorded", 0.5),
-            SpeedCase("wire", "shake", 0.1, COARSE),
-            SpeedCase("wire", "shake", 0.5, COARSE),
+            SpeedCase("wire", "shake", 0.2, COARSE, 2),
+            SpeedCase("wire", "shake", 0.5, COARSE, 2),
         ]
     return [
         SpeedCase(scene, motion, speed, (), 2 if scene == "wire" else 0)
