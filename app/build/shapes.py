@@ -27,6 +27,7 @@ from palpo.config.schema.suction import Cup, CupFile, OctopusArm
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies.io import read_body
 from palpo.physics.fem.elements import ELEMENTS, SolidMesh
+from palpo.physics.fem.laws import LINEAR
 from palpo.physics.mesh import generate, hex_cups, io, partners
 from palpo.physics.mesh.beam import BeamLine
 from palpo.physics.mesh.cups import CUPS, GRIDS, CupMesh, CupShape, cup, drawn_grid
@@ -133,12 +134,30 @@ def surface_of(g: RigidGeometry) -> SurfaceMesh:
             return cells_of(g).surface().compact()
 
 
+FEW_ACROSS, SLENDER = 2, 4.0
+"""Cells across a block, and its length over its thickness, at which four-node tetrahedra bend by less than
+four fifths of what they should, and others bend right (tests/verification/test_cantilever.py)."""
+
+
+def _mesh_kind(spec: Soft) -> type | None:
+    """The kind of mesh that a soft body is to be of; None where its shape's own will do."""
+    if spec.elements != "auto":
+        return ELEMENTS[spec.elements].mesh
+    g = spec.geometry
+    if not isinstance(g, Block):
+        return None
+    thickness, across = min(zip(g.size, g.divisions, strict=True))
+    if across > FEW_ACROSS or max(g.size) < SLENDER * thickness:
+        return None
+    return HexMesh if spec.material.law == LINEAR else QuadraticTetMesh
+
+
 def soft_mesh(spec: Soft) -> SolidMesh:
     """The mesh of a soft body where it is placed [m].
 
     Raises InputError for elements that its shape does not have, and Refusal for more than the machine holds.
     """
-    wanted = None if spec.elements == "auto" else ELEMENTS[spec.elements].mesh
+    wanted = _mesh_kind(spec)
     mesh: SolidMesh = _hexahedra(spec.geometry) if wanted is HexMesh else cells_of(spec.geometry)
     if wanted is QuadraticTetMesh and isinstance(mesh, TetMesh):
         # an edge, and so its middle, is shared by some five elements

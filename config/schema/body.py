@@ -153,7 +153,9 @@ class Soft(_Moving):
         description="What it is made of. `tet4`: linear tetrahedra, too stiff where Poisson's ratio is high. "
         "`tet4-patch`: the same, some five of which share their change of volume. `tet10`: with a node in "
         "each edge, which bend. `hex8`: hexahedra that bend, of blocks, cups and files. `auto`: hexahedra of "
-        "a file that has them, else `tet4-patch` from a ratio of 0.4 on, `tet4` below or under multigrid.",
+        "a file that has them; for a block with at most two cells across that is four times as long as thick "
+        '`hex8`, or `tet10` if `law` is not `"linear"`; else `tet4-patch` from a ratio of 0.4 on, `tet4` '
+        "below or under multigrid.",
     )
     mass_model: Annotated[Literal["lumped", "consistent"], Only("multirate")] = Field(
         "lumped", description="Mass matrix."

@@ -76,6 +76,25 @@ def test_what_a_body_is_made_of_where_nothing_is_said(overrides, name):
     assert type(body._elements) is type(told._elements) is ELEMENTS[name].moving
 
 
+STRIP = "bodies.block.geometry.size=[0.06, 0.005, 0.02]"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "name"),
+    [
+        ((STRIP,), "hex8"),
+        ((STRIP, "bodies.block.material.law='neo-hookean'"), "tet10"),
+        ((STRIP, "bodies.block.geometry.divisions=[12, 3, 4]"), "tet4"),
+        (("bodies.block.geometry.size=[0.06, 0.02, 0.02]",), "tet4"),
+    ],
+    ids=["slender", "slender, of another law", "three cells", "thick"],
+)
+def test_a_slender_block_of_two_cells_is_of_elements_that_bend_where_nothing_is_said(overrides, name):
+    told = ("bodies.block.material.poisson_ratio=0.3", "bodies.block.fixed=[]", *overrides)
+    body = small_scene(BALL_ON_BLOCK, *told).members[0].body
+    assert isinstance(body.mesh, ELEMENTS[name].mesh)
+
+
 @pytest.mark.parametrize(("kind", "fitting"), [("tetra", "tet4-patch"), ("hexahedron", "hex8")])
 def test_files_bring_tetrahedra_or_hexahedra_and_say_so(kind, fitting, tmp_path):
     mesh = (block if kind == "tetra" else hex_block)((0.06, 0.02, 0.06), (2, 1, 2))
