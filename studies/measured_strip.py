@@ -147,4 +147,4 @@ def draw(figure: Figure, found: Sequence[Strip]) -> None:
         axes.plot(strip.strain, 1e-3 * strip.stress, "o", color=COLOURS["paper"], label="measured")
         axes.set(title=strip.name, xlabel="strain", ylim=(0.0, limit))
     panels[0].set_ylabel("nominal stress [kPa]")
-    panels[0].legend(loc="lower right", fontsize="small")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=6)
