@@ -17,7 +17,7 @@ from scipy.optimize import curve_fit
 from palpo.physics.bodies.chain import add_elastic
 from palpo.physics.bodies.chain_body import ChainBody
 from palpo.physics.systems.multirate.literal import Paper
-from palpo.studies.claims import Claim, at_least, at_most, close_to, greatest
+from palpo.studies.claims import Line, Reported, at_least, at_most, close_to, greatest
 from palpo.studies.runs import SceneDrive, legs
 from palpo.studies.tables import COLOURS, save_figure, write_csv
 
@@ -30,12 +30,12 @@ PAPER = "003, section V: symmetric deformations"
 FIGURE = "003, figure 2: shapes on each other"
 
 
-def run(out: Path, quick: bool) -> list[Claim]:
+def run(out: Path, quick: bool) -> list[Line]:
     """Symmetry and equal forces at rest, the shapes on each other, and the ringing after a pluck."""
     poses = [_settle(kind, target) for kind in KINDS for target in _targets(2 if quick else 6)]
     write_csv(out / "rest.csv", [pose.row() for pose in poses])
     save_figure(out / "shapes.png", 5.6, lambda figure: _draw_shapes(figure, poses))
-    claims = []
+    claims = list[Line]()
     for kind in KINDS:
         own = [pose for pose in poses if pose.kind == kind]
         deflection, force, shape = (greatest(getattr(p, name) for p in own) for name in MEASURES)
@@ -231,7 +231,7 @@ def _ring(t: NDArray[Any], amplitude: float, decay: float, frequency: float, pha
     return amplitude * np.exp(-decay * t) * np.cos(2 * np.pi * frequency * t + phase)
 
 
-def _pluck(out: Path) -> list[Claim]:
+def _pluck(out: Path) -> list[Line]:
     """A step of the hand by 2 mm across, and what each rate shows of the weld's ringing."""
     still, plucked = legs((0.1, *REST), (0.4, *REST)), legs((0.6, REST[0], 0.002, 0.0))
     path = np.vstack([still, np.broadcast_to(plucked[-1], (600, 3))])
@@ -311,9 +311,9 @@ def _pluck(out: Path) -> list[Claim]:
     euler = "eigenvalue of one step of 1 ms"
     return [
         close_to(
-            "ringing after a pluck against K and M", found, natural, 5.0, "Hz", "the pair, clamped and held"
+            "ringing after a pluck against K and M", found, natural, 2.0, "Hz", "the pair, clamped and held"
         ),
-        close_to("the same against that mode under backward Euler", found, discrete, 2.0, "Hz", euler),
+        Reported("that mode with everything at 1 kHz, backward Euler", discrete, "Hz", euler),
         close_to("decay of the ringing", found_decay, decay, 10.0, "1/s", euler),
         at_least(
             "ringing over what the slow loop can show", found / nyquist, 1.0, "x", "003, V: half of 50 Hz"
