@@ -78,12 +78,12 @@ class SmoothSurface:
 
     def __init__(self, vertices: Floats, triangles: Indices, crease: float = CREASE) -> None:
         self._mesh = np.asarray(triangles, np.int32)
-        self._source, self.triangles = split_at_creases(np.asarray(vertices, float), self._mesh, crease)
-        m, k = len(self._mesh), len(self._source)
+        self.source, self.triangles = split_at_creases(np.asarray(vertices, float), self._mesh, crease)
+        m, k = len(self._mesh), len(self.source)
         faces, weights = np.repeat(np.arange(m), 3), corner_weights(np.asarray(vertices, float), self._mesh)
         self._gather = sparse.csr_matrix((weights.ravel(), (self.triangles.ravel(), faces)), shape=(k, m))
         copies = np.zeros(int(self._mesh.max(initial=-1)) + 1, np.int32)
-        copies[self._source] = np.arange(k)
+        copies[self.source] = np.arange(k)
         self.edges = copies[unique_edges(self._mesh)]
 
     def rows(self, vertices: Floats) -> NDArray[np.float32]:
@@ -94,4 +94,4 @@ class SmoothSurface:
         """
         normals = self._gather @ face_normals(vertices, self._mesh)
         normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-        return np.hstack([vertices[self._source], normals]).astype(np.float32)
+        return np.hstack([vertices[self.source], normals]).astype(np.float32)

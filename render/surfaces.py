@@ -34,8 +34,8 @@ class _Body:
         if drawable.kind == "tube":
             self._shape: Tube | SmoothSurface = Tube(drawable.n_vertices, drawable.radius)
         else:
-            self._shape = SmoothSurface(points, drawable.triangles)
-            self._source = _sources(self._shape.triangles, drawable.triangles)
+            surface = SmoothSurface(points, drawable.triangles)
+            self._shape, self._source = surface, surface.source
         self._array, self._rest = self._make(points), None if drawable.static else self._make(points)
 
     @property
@@ -161,13 +161,6 @@ class SurfaceLayer:
             program.delete()
         for body in self._bodies:
             body.delete()
-
-
-def _sources(copies: Indices, mesh: Indices) -> Indices:
-    """Mesh vertex of each drawn vertex (k,), from the same triangles (m, 3) over both."""
-    source = np.zeros(int(copies.max(initial=-1)) + 1, np.int32)
-    source[copies.ravel()] = mesh.ravel()
-    return source
 
 
 def shares(state: SceneState, scalar: Floats) -> Floats:

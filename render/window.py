@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render import gl
-from palpo.render.controls import Controls
+from palpo.render.controls import Controls, key_list
 from palpo.render.events import Events
 from palpo.render.framebuffer import SAMPLES, Framebuffer, Picture
 from palpo.render.glfw_context import GlfwContext
@@ -115,6 +115,11 @@ class Window:
         """Time from the publication of a snapshot until the call that shows it has returned [ms]."""
         return self._pace.latency
 
+    @property
+    def told(self) -> tuple[str, ...]:
+        """Sentences for whoever opened it: what keys and pointer do."""
+        return tuple(f"  {keys:<24}{words}" for keys, words in key_list(True))
+
     def figures(self) -> dict[str, object]:
         """How it draws: frames a second, time of one, how old its state is when it is shown [ms]."""
         return {
@@ -133,8 +138,11 @@ class Window:
         self._headset = headset
         self._glfw.swap_interval(0 if headset is not None else 1)
 
-    def show(self, geometry: SceneGeometry, state: SceneState) -> None:
-        """Draw this scene from now on; the one before is given back."""
+    def show(self, geometry: SceneGeometry, state: SceneState, held: str = "") -> None:
+        """Draw this scene from now on; the one before is given back.
+
+        held: the shape that the hand holds, which the pointer leads here from wherever it is pressed.
+        """
         self._context.make_current()
         view = SceneView(geometry, state)
         if self._view is not None:

@@ -35,8 +35,7 @@ def add_running(commands: Any) -> None:
     stream = commands.add_parser("stream", help="run a scene that others hear, and may lead, by a websocket")
     _scene_options(stream)
     _rate(stream, 60.0)
-    stream.add_argument("--host", default="127.0.0.1", help="where to listen (127.0.0.1: this computer only)")
-    stream.add_argument("--port", type=_port, default=7421, help="where to listen (7421); 0 takes a free one")
+    _place(stream, 7421)
     stream.add_argument("--origin", action="append", default=[], metavar="URL",
                         help="origin of a page that may connect, such as http://localhost:3000")  # fmt: skip
     stream.set_defaults(command=_run, stream=_websocket)
@@ -46,6 +45,18 @@ def add_running(commands: Any) -> None:
     _rate(ros, 100.0)
     ros.add_argument("--name", default="palpo", help="name of the node, below which its topics are (palpo)")
     ros.set_defaults(command=_run, stream=_ros)
+
+    serve = commands.add_parser("serve", help="show a running scene or a recording in a browser")
+    serve.add_argument("scene", nargs="?", metavar="SCENE",
+                       help="a scene as for `palpo run`, or a recording (chosen on the page)")  # fmt: skip
+    serve.add_argument("--device", action="append", help="what leads the tool (page: who is at the browser)")
+    serve.add_argument("--duration", type=float, metavar="S", help="stop after this many seconds")
+    serve.add_argument("--record", type=Path, metavar="FILE", help="record every tick in this HDF5 file")
+    serve.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                       help="change a key of the scene; may be repeated")  # fmt: skip
+    _place(serve, 7423)
+    _outputs(serve)
+    serve.set_defaults(command=_serve)
 
     demo = commands.add_parser(
         "demo", help="show the wire, then let you move it; without a screen, write a report"
@@ -102,6 +113,15 @@ def add_running(commands: Any) -> None:
 def _rate(command: argparse.ArgumentParser, usual: float) -> None:
     command.add_argument("--rate", type=float, default=usual, metavar="HZ",
                          help=f"readings a second, at most 250 ({usual:g})")  # fmt: skip
+
+
+def _place(command: argparse.ArgumentParser, usual: int) -> None:
+    command.add_argument(
+        "--host", default="127.0.0.1", help="where to listen (127.0.0.1: this computer only)"
+    )
+    command.add_argument(
+        "--port", type=_port, default=usual, help=f"where to listen ({usual}); 0 takes a free one"
+    )
 
 
 def _port(text: str) -> int:
@@ -261,6 +281,50 @@ def _run(options: argparse.Namespace) -> int:
         else:
             stack.enter_context(operator)
             done = operator.run(replace(wanted, window=True))
+    _finish(options, done, progress)
+    return done.status
+
+
+def _serve(options: argparse.Namespace) -> int:
+    _check_outputs(options)
+    if options.record is not None:
+        check_file(options.record, "--record")
+    progress = Progress()
+    with progress.stage(LOADING):
+        from palpo.app.runtime.operator import Operator
+        from palpo.app.runtime.options import Options
+        from palpo.app.runtime.viewer import Viewer
+        from palpo.app.web.panel import PagePanel
+        from palpo.app.web.server import Server
+        from palpo.app.web.window import PageWindow
+
+    def page() -> tuple[PageWindow, PagePanel]:
+        try:
+            server = Server(options.host, options.port)
+        except OSError as error:
+            why = error.strerror or error
+            raise Refusal(
+                f"{options.host}:{options.port} cannot be used ({why}); give another --port"
+            ) from None
+        for words in server.told:
+            progress.say(words)
+        window = PageWindow(server)
+        return window, PagePanel(window)
+
+    first, *further = options.device or ("page",)
+    wanted = Options(
+        options.scene or "", tuple(options.overrides), first, tuple(further), duration=options.duration,
+        record=options.record, window=True, page=True,
+    )  # fmt: skip
+    done: Outcome | None
+    if Path(wanted.scene).suffix in (".h5", ".hdf5"):
+        with Viewer(Path(wanted.scene), progress, screen=page) as viewer:
+            done = viewer.run()
+    else:
+        with Operator(progress, screen=page) as operator:
+            done = operator.run(wanted) if wanted.scene else operator.launch(wanted)
+    if done is None:
+        return 0
     _finish(options, done, progress)
     return done.status
 

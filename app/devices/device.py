@@ -31,6 +31,7 @@ from palpo.physics.exchange.ahead import Ahead
 if TYPE_CHECKING:
     from palpo.app.streams.stream import Stream
     from palpo.haptics.servo import Servo
+    from palpo.render.controls import PointedPose
 
 KEY_VARIABLE = "PALPO_REMOTE_KEY"
 """Variable that holds the key of a remote hand's two ends; without it the scene makes one for this run."""
@@ -49,6 +50,8 @@ class DeviceOptions(Protocol):
     def lock_step(self) -> bool: ...
     @property
     def window(self) -> bool: ...
+    @property
+    def page(self) -> bool: ...
     @property
     def stream(self) -> Stream | None: ...
 
@@ -209,6 +212,10 @@ class Device:
     def driver(self, servo: Servo) -> ServoDriver:
         """What calls the servo's step."""
         return ServoThread(servo)
+
+    def follow(self, servo: Servo, hand: PointedPose) -> None:
+        """Go to where the pointer's hand is in the scene, if this is what it moves."""
+        raise NotImplementedError
 
     def companion(self, servo: Servo) -> ServoDriver:
         """What serves the device of a hand after the first, whose servo another one's calls."""

@@ -16,18 +16,16 @@ from palpo.app.devices.protection import device_spec
 from palpo.app.devices.table import choose
 from palpo.app.runtime.rigs import DeviceAt, Further
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import DEVICE_OK, VirtualDevice, send_target
+from palpo.haptics.device import DEVICE_OK, VirtualDevice
 from palpo.haptics.device_spec import DeviceSpec
 from palpo.haptics.drivers import ServoThread
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.polled import PolledThread, Watch
-from palpo.haptics.workspace import orientations_to_device, positions_to_device
 from palpo.physics.exchange.ahead import Ahead
 
 if TYPE_CHECKING:
     from palpo.app.streams.stream import Stream
     from palpo.haptics.servo import Servo
-    from palpo.render.controls import PointedPose
 
 
 class Paths:
@@ -60,6 +58,7 @@ class _As:
     replay_scale: float
     lock_step: bool
     window: bool
+    page: bool
     stream: Stream | None
 
 
@@ -74,7 +73,9 @@ def chosen(spec: BaseScene, asked: DeviceOptions, named: Sequence[str]) -> list[
         raise HapticsError(f"--device {named[hands - 1]}: this scene has {has}; name no more devices")
     words = [*named, *[SimulatedHand.word] * (hands - 1 - len(named))]
     further = [
-        choose(_As(word, asked.unit, asked.replay_scale, asked.lock_step, asked.window, asked.stream))
+        choose(
+            _As(word, asked.unit, asked.replay_scale, asked.lock_step, asked.window, asked.page, asked.stream)
+        )
         for word in words
     ]
     for device in further:
@@ -184,10 +185,3 @@ class Together:
         for driver in self._companions:
             driver.leave()
         return ended
-
-
-def lead(servo: Servo, hand: PointedPose) -> None:
-    """Bring the simulated device of a servo to where the pointer's hand is in the scene."""
-    position = positions_to_device(servo.workspace, hand.position[None])[0]
-    orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]
-    send_target(servo.device, position, orientation, hand.buttons)

@@ -1,13 +1,22 @@
 """The pointer in the window."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.devices.device import Device, DeviceOptions
 from palpo.config.schema.scene import BaseScene
-from palpo.haptics.device import MAILBOX
+from palpo.haptics.device import MAILBOX, send_target
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.path import TickPath, standing
+from palpo.haptics.workspace import orientations_to_device, positions_to_device
+
+if TYPE_CHECKING:
+    from palpo.haptics.servo import Servo
+    from palpo.render.controls import PointedPose
 
 
 class Mouse(Device):
@@ -27,12 +36,17 @@ Window("palpo", 64, 64, visible=False)
     source = MAILBOX
 
     def __init__(self, asked: DeviceOptions, argument: str) -> None:
-        if not asked.window:
+        if not self.there(asked):
             raise HapticsError("--device mouse: there is no window for its pointer; use mock or replay:FILE")
 
     @classmethod
     def there(cls, asked: DeviceOptions) -> bool:
-        return asked.window
+        return asked.window and not asked.page
 
     def path(self, spec: BaseScene, held: NDArray[np.float64]) -> TickPath:
         return standing(held)
+
+    def follow(self, servo: Servo, hand: PointedPose) -> None:
+        position = positions_to_device(servo.workspace, hand.position[None])[0]
+        orientation = orientations_to_device(servo.workspace, hand.orientation[None])[0]
+        send_target(servo.device, position, orientation, hand.buttons)

@@ -11,6 +11,7 @@ from palpo.app.devices.haply import Haply
 from palpo.app.devices.led import Led
 from palpo.app.devices.mock import SimulatedHand
 from palpo.app.devices.mouse import Mouse
+from palpo.app.devices.page import PagePointer
 from palpo.app.devices.remote import Remote
 from palpo.app.devices.touch import TouchDevice
 from palpo.app.devices.trajectory import TrajectoryDevice
@@ -20,6 +21,7 @@ DEVICES: tuple[type[Device], ...] = (
     TouchDevice,
     ForceDimension,
     Mouse,
+    PagePointer,
     SimulatedHand,
     TrajectoryDevice,
     Haply,

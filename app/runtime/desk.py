@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,8 @@ from palpo.app.cli.progress import Progress, TimeLeft
 from palpo.app.cli.refusal import is_refusal
 from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.reel import Ghost
+from palpo.app.web.panel import PagePanel
+from palpo.app.web.window import PageWindow
 from palpo.physics.exchange.snapshot import SceneState, make_geometry
 from palpo.render import palette
 from palpo.render.camera import Camera
@@ -70,6 +72,15 @@ class Told(Progress):
         self._progress.say(words)
 
 
+Screen = Callable[[], tuple[Window | PageWindow, Panel | PagePanel]]
+
+
+def own_window() -> tuple[Window, Panel]:
+    """A window of this machine's screen."""
+    panel = Panel()
+    return Window("Palpo", WIDTH, HEIGHT, panel), panel
+
+
 CELL = 0.02
 """Width of a place in the picture that counts as one, in its heights."""
 
@@ -78,16 +89,16 @@ class Desk:
     """Someone at a window. Raises RenderUnavailable where there can be no window or panel."""
 
     def __init__(
-        self, progress: Progress, knob: ViewKnob | None = None, headset: Tracking | None = None
-    ) -> None:
+        self, progress: Progress, knob: ViewKnob | None = None, headset: Tracking | None = None,
+        screen: Screen = own_window,
+    ) -> None:  # fmt: skip
         """knob: what turns the view beside the pointer; it is closed with the window.
 
-        headset: whether one is used, and how.
+        headset: whether one is used, and how. screen: makes what is looked at, and its panel.
         """
         self.progress = Told(progress)
         self._knob, self._framed = knob, time.perf_counter()
-        self.panel = Panel()
-        self.window = Window("Palpo", WIDTH, HEIGHT, self.panel)
+        self.window, self.panel = screen()
         self.controls = Controls(Camera())
         self.headset: Headset | None = None
         if headset is not None:

@@ -16,11 +16,10 @@ import numpy as np
 
 from palpo.app.cli.progress import Progress
 from palpo.app.cli.refusal import is_refusal
-from palpo.app.devices.hands import lead
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.cards import cards
-from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, give_way, named
+from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, Screen, give_way, named, own_window
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking, how_to_take
 from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text
@@ -54,18 +53,20 @@ class Operator(Desk):
     """Someone at the window. Raises RenderUnavailable where there can be no window or panel."""
 
     def __init__(
-        self, progress: Progress, knob: ViewKnob | None = None, headset: Tracking | None = None
-    ) -> None:
+        self, progress: Progress, knob: ViewKnob | None = None, headset: Tracking | None = None,
+        screen: Screen = own_window,
+    ) -> None:  # fmt: skip
         # threads that begin in it keep their priority when this one gives way
         self._launcher = ThreadPoolExecutor(1, "launcher")
         self._launcher.submit(int).result()
         give_way()
-        super().__init__(progress, knob, headset)
+        super().__init__(progress, knob, headset, screen)
         self._hearing = Hearing()
         self._muted = self._frozen = False
         self.next: Options | None = None
         """What to run after the present session."""
         self._cards, self._choosing = cards(), False
+        self._blank = Options("", window=True)
         self._scenes = tuple(sorted(card.name for card in self._cards))
         self._shown = ""
         """The scene that the camera was turned to."""
@@ -94,9 +95,12 @@ class Operator(Desk):
 
     # ---- one session after another
 
-    def launch(self) -> Outcome | None:
-        """Let the operator choose scene after scene, until the window closes; the last outcome, if any."""
-        self._choosing = True
+    def launch(self, blank: Options | None = None) -> Outcome | None:
+        """Let the operator choose scene after scene, until the window closes; the last outcome, if any.
+
+        blank: what scenes are run by.
+        """
+        self._choosing, self._blank = True, blank or self._blank
         self._status = "choose a scene", "plain"
         first = self._following()
         return None if first is None else self._go_on(first)
@@ -106,8 +110,8 @@ class Operator(Desk):
 
         then: what follows the first session that ends by itself, to be led by the operator.
         """
-        for keys, words in key_list(True):
-            self.progress.say(f"  {keys:<24}{words}")
+        for words in self.window.told:
+            self.progress.say(words)
         if then is not None:
             self._running = SHOWN_FIRST
             self._say(SHOWN_FIRST)
@@ -183,13 +187,13 @@ class Operator(Desk):
         self._session, self._readings = session, Readings(session)
         pointed = session.pointed
         drives = pointed is not None
+        choice, _ = session.taught
         self.controls.drives_tool, self.controls.follow = drives, None
         led = pointed is not None and pointed is not session.rig.servo
         self.controls.take_hold(
             pointed.port.position.copy() if led and pointed else session.rig.held, UPRIGHT
         )
-        self.controls.follow = None if pointed is None else partial(lead, pointed)
-        choice, _ = session.taught
+        self.controls.follow = None if pointed is None else partial(choice.follow, pointed)
         self._held = shape_of(session.visual.geometry, held_name(session.spec))
         self._nearness = None if self._held is None else Nearness(session.visual.geometry, self._held)
         told = self._held is None or not choice.taking or choice.word in self._taught
@@ -215,7 +219,7 @@ class Operator(Desk):
         if self.headset is not None:
             self.headset.scale = session.spec.workspace.scale
         self._geometry, self._state, self._ghost = geometry, rest, None
-        self.window.show(geometry, rest)
+        self.window.show(geometry, rest, held_name(session.spec))
 
     def _resume(self, session: Session) -> None:
         """After a pause the mouse goes on from where the tool is."""
@@ -338,7 +342,7 @@ class Operator(Desk):
                     session.end()
             case "scene":
                 old = self._session
-                before = Options("", window=True) if old is None else options_again(old)
+                before = self._blank if old is None else options_again(old)
                 self._go(replace(before, scene=str(request.value), overrides=(), ghost=None))
                 self._choosing = False
             case "reset" if self._session is not None:

@@ -34,5 +34,7 @@ class Options:
     """Recording whose tool is shown beside the live one, in a window."""
     window: bool = False
     """Whether somebody looks on, who can move a mouse and end the run."""
+    page: bool = False
+    """Whether that window is a page in a browser."""
     stream: Stream | None = None
     """What others hear the run by, open as long as it lasts."""

@@ -11,6 +11,7 @@ from palpo.app.runtime.health import Signs, light
 from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.session import Session
 from palpo.app.runtime.slow_thread import SlowThread
+from palpo.app.web.window import PageWindow
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.haptics.flags import PASSIVATED
 from palpo.haptics.passivity import MODES
@@ -112,7 +113,7 @@ class Readings:
             )
         )
 
-    def loops(self, window: Window) -> tuple[LoopReading, ...]:
+    def loops(self, window: Window | PageWindow) -> tuple[LoopReading, ...]:
         """Servo, slow loop and pictures; lateness at the 99th percentile."""
         session, rates = self.session, self.session.spec.rates
         statistics, slow = session.rig.servo.statistics, session.slow

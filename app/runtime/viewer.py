@@ -12,7 +12,7 @@ import numpy as np
 from palpo.app.cli.progress import Progress
 from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
-from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk
+from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, Screen, own_window
 from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.reel import Reel, reel_of
 from palpo.app.visual.held import shape_of
@@ -32,10 +32,10 @@ class Viewer(Desk):
 
     def __init__(
         self, recording: Path, progress: Progress, ghost: Path | None = None, knob: ViewKnob | None = None,
-        headset: Tracking | None = None,
+        headset: Tracking | None = None, screen: Screen = own_window,
     ) -> None:  # fmt: skip
         """ghost: another recording, whose tool is shown beside."""
-        super().__init__(progress, knob, headset)
+        super().__init__(progress, knob, headset, screen)
         self._beside = ghost
         self.recording, self.now, self.speed, self.playing = recording, 0.0, 1.0, False
         self._reel: Reel | None = None

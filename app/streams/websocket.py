@@ -8,13 +8,8 @@ Somebody who reads too slowly misses readings.
 from __future__ import annotations
 
 import asyncio
-import hmac
-import http
-import ipaddress
 import json
 import math
-import os
-import re
 import threading
 import time
 from collections.abc import Sequence
@@ -22,15 +17,13 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 
+from palpo.app.streams.door import BUSY, LACKING, OPEN, VIOLATION, quiet, refused, same, token_of, within
 from palpo.app.streams.stream import Moment, Stream
-from palpo.haptics.backends.sealing import new_key
 from palpo.haptics.errors import HapticsError
 from palpo.haptics.guided import SentPose, pose_of
 
 TOKEN_VARIABLE = "PALPO_STREAM_TOKEN"
 """Variable that holds the token; without it each run makes one."""
-SHORTEST = 16
-"""Letters of a token that somebody chose."""
 LONGEST = 512
 """Bytes of a message that is read."""
 MOST_MESSAGES = 1000
@@ -41,8 +34,6 @@ BEHIND = 1 << 16
 """Bytes that may wait for a slow reader before it misses readings."""
 PATIENCE = 5.0
 """Seconds that a connection may take to open, to answer a ping, and that a stream may take to begin."""
-VIOLATION, BUSY = 1008, 1013
-"""Codes of RFC 6455 and its registry with which a connection is closed."""
 
 
 class Sent(BaseModel):
@@ -105,9 +96,7 @@ class Websocket(Stream):
         origins: Sequence[str] = (),
     ) -> None:
         super().__init__(rate, "a websocket")
-        self.token = token or os.environ.get(TOKEN_VARIABLE, "") or new_key()
-        if not re.fullmatch(rf"[A-Za-z0-9_-]{{{SHORTEST},}}", self.token):
-            raise HapticsError(f"{TOKEN_VARIABLE}: give {SHORTEST} or more letters, digits, - and _")
+        self.token = token_of(TOKEN_VARIABLE, token)
         self._host, self._port = host, port
         self._origins: list[Any] = [None, *origins]
         self._listeners: set[Any] = set()
@@ -124,12 +113,7 @@ class Websocket(Stream):
 
     @property
     def told(self) -> tuple[str, ...]:
-        try:
-            here = ipaddress.ip_address(self._host).is_loopback
-        except ValueError:
-            here = self._host == "localhost"
-        open_to_all = () if here else ("nothing of it is encrypted: use it in a network that you trust",)
-        return (f"listening at {self.address}", *open_to_all)
+        return (f"listening at {self.address}", *(() if within(self._host) else (OPEN,)))
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -163,7 +147,7 @@ class Websocket(Stream):
         async with serve(
             self._attend, self._host, self._port, origins=self._origins, process_request=self._admit,
             compression=None, max_size=LONGEST, max_queue=4, open_timeout=PATIENCE, ping_interval=PATIENCE,
-            ping_timeout=PATIENCE, close_timeout=0.5, server_header=None, logger=_quiet(),
+            ping_timeout=PATIENCE, close_timeout=0.5, server_header=None, logger=quiet(),
         ) as server:  # fmt: skip
             self._port = next(iter(server.sockets)).getsockname()[1]
             self._begun.set()
@@ -171,10 +155,8 @@ class Websocket(Stream):
 
     def _admit(self, connection: Any, request: Any) -> Any:
         """Nothing, or the answer to somebody without the token."""
-        asked = request.path.removeprefix("/").encode("utf-8", "replace")
-        if not hmac.compare_digest(asked, self.token.encode()):
-            return connection.respond(http.HTTPStatus.FORBIDDEN, "the address lacks its token\n")
-        return None
+        there = same(request.path.removeprefix("/"), self.token)
+        return None if there else refused(connection, LACKING)
 
     async def _attend(self, connection: Any) -> None:
         """Hear somebody until the connection ends."""
@@ -201,12 +183,3 @@ class Websocket(Stream):
         from websockets.asyncio.server import broadcast
 
         broadcast([c for c in self._listeners if c.transport.get_write_buffer_size() < BEHIND], text)
-
-
-def _quiet() -> Any:
-    """A logger that says nothing: what strangers send belongs into no log."""
-    import logging
-
-    logger = logging.Logger("websocket", logging.CRITICAL)
-    logger.addHandler(logging.NullHandler())
-    return logger

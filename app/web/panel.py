@@ -1,0 +1,165 @@
+"""The essentials of the operator's panel as viser's controls: scene, light, force, what to press, a timeline.
+
+It answers as `palpo.render.panel.Panel` does: it shows a `PanelState` and returns what is asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from palpo.render import palette
+from palpo.render.controls import PLAIN, Modifiers
+from palpo.render.panel_state import Level, PanelState
+from palpo.render.requests import Request
+
+if TYPE_CHECKING:
+    from palpo.app.web.window import PageWindow
+
+COLOURS: dict[Level, palette.Colour] = {
+    "plain": palette.REST,
+    "good": palette.GOOD,
+    "warn": palette.WARN,
+    "bad": palette.BAD,
+}
+MODES: dict[str, Modifiers] = {
+    "move": PLAIN,
+    "in depth": frozenset({"shift"}),
+    "turn": frozenset({"ctrl"}),
+}
+"""What a drag does to the tool, where there are no keys to hold."""
+SPEEDS = ("0.1", "0.25", "0.5", "1", "2")
+ASKED = 64
+"""Requests that wait, at most."""
+
+
+class PagePanel:
+    """The controls of all pages of a window, which are one set."""
+
+    em, below = 16.0, 0.0
+
+    def __init__(self, window: PageWindow) -> None:
+        self._window, self._asked = window, deque[Request](maxlen=ASKED)
+        self._gui = gui = window.server.viser.gui
+        gui.set_panel_label("Palpo")
+        self._head = gui.add_html("")
+        self._pause = self._button("Pause", Request("pause"), "player-pause")
+        self._reset = self._button("Reset", Request("reset"), "refresh")
+        self._record = self._button("Record", Request("record"), "player-record")
+        self._press = self._button("Press the tool's button", Request("press"), "hand-click")
+        self._mode = gui.add_button_group("Drag", tuple(MODES))
+        self._mode.on_click(self._choose_mode)
+        self._now: Any = None
+        self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
+        self._speed.on_update(lambda event: self._ask(event, "speed", self._speed.value))
+        self._scene: Any = None
+        self._foot = gui.add_html("")
+
+    def draw(self, state: PanelState) -> list[Request]:
+        """Show the state; what was asked for since the last time."""
+        live = state.timeline is None and state.device != ""
+        _set(self._head, content=_head(state, "".join(self._window.mode)))
+        _set(
+            self._pause,
+            label="Go on" if _stands(state) else "Pause",
+            visible=live or state.timeline is not None,
+        )
+        for control in (self._reset, self._record, self._press, self._mode):
+            _set(control, visible=live)
+        _set(self._record, label="Stop recording" if state.recording else "Record")
+        self._draw_timeline(state)
+        if state.scenes and self._scene is None:
+            self._scene = self._gui.add_dropdown(
+                "Scene", ("", *state.scenes), initial_value=state.scene if state.scene in state.scenes else ""
+            )
+            self._scene.on_update(lambda event: self._ask(event, "scene", self._scene.value))
+        _set(self._foot, content=_foot(state))
+        asked = list(self._asked)
+        self._asked.clear()
+        return asked
+
+    def _draw_timeline(self, state: PanelState) -> None:
+        line = state.timeline
+        _set(self._speed, visible=line is not None)
+        if line is None:
+            return
+        if self._now is None:
+            self._now = self._gui.add_slider(
+                "Time [s]", 0.0, max(line.duration, 1e-3), max(line.duration / 1000.0, 1e-6), 0.0
+            )
+            self._now.on_update(lambda event: self._ask(event, "seek", self._now.value))
+        self._now.value = min(max(line.now, 0.0), line.duration)
+
+    def _button(self, label: str, request: Request, icon: Any) -> Any:
+        button = self._gui.add_button(label, icon=icon, visible=False)
+        button.on_click(lambda event: self._asked.append(request))
+        return button
+
+    def _ask(self, event: Any, kind: str, value: object) -> None:
+        """What a page chose; not what was set here."""
+        if event.client_id is None or value == "":
+            return
+        if not isinstance(value, float) or math.isfinite(value):
+            self._asked.append(Request(kind, value=value))
+
+    def _choose_mode(self, event: Any) -> None:
+        self._window.mode = MODES.get(self._mode.value, PLAIN)
+
+
+def _set(control: Any, **news: object) -> None:
+    """Change what is another than before, so that nothing else is sent."""
+    for name, value in news.items():
+        if getattr(control, name) != value:
+            setattr(control, name, value)
+
+
+def _stands(state: PanelState) -> bool:
+    return state.paused if state.timeline is None else not state.timeline.playing
+
+
+def _css(colour: palette.Colour) -> str:
+    return "rgb({},{},{})".format(*(round(255 * part) for part in colour))
+
+
+def _dot(colour: palette.Colour) -> str:
+    return (
+        '<span style="display:inline-block;width:.7em;height:.7em;border-radius:50%;margin-right:.5em;'
+        f'background:{_css(colour)}"></span>'
+    )
+
+
+def _head(state: PanelState, mode: str) -> str:
+    """Scene, status, light and force."""
+    lines = [f'<b style="font-size:1.15em">{escape(state.scene)}</b>']
+    if state.light is None or state.waiting is not None:
+        words = state.waiting.words if state.waiting is not None else state.status
+        lines.append(_dot(COLOURS[state.status_level]) + escape(words))
+    else:
+        lines.append(_dot(COLOURS[state.light.level]) + f"<b>{escape(state.light.word)}</b>")
+        lines.append(f'<span style="opacity:.7">{escape(state.light.sentence)}</span>')
+    if math.isfinite(state.force):
+        share = state.force / state.force_limit if state.force_limit > 0 else 0.0
+        lines.append(
+            f"force <b>{state.force:.2f} N</b> at {state.elapsed:.1f} s"
+            '<div style="height:.45em;border-radius:.2em;background:#d9dfe7;margin-top:.2em">'
+            f'<div style="height:100%;border-radius:.2em;background:{_css(palette.HAND_FORCE)};'
+            f'width:{100 * min(max(share, 0.0), 1.0):.0f}%"></div></div>'
+        )
+    return _box(lines)
+
+
+def _foot(state: PanelState) -> str:
+    """How to begin, what the colours mean, and what was said."""
+    lines = []
+    if state.hint is not None:
+        lines += [f"<b>{escape(state.hint.title)}</b>", *(escape(line) for line in state.hint.lines)]
+    lines += [_dot(e.colour) + escape(e.words) for e in state.legend if e.mark in ("dot", "square")]
+    lines += [f'<span style="opacity:.7">{escape(words)}</span>' for words in state.messages[-2:]]
+    return _box(lines)
+
+
+def _box(lines: list[str]) -> str:
+    rows = "".join(f'<div style="margin-bottom:.35em">{line}</div>' for line in lines)
+    return f'<div style="padding:.2em .8em;font-size:.85em;line-height:1.35">{rows}</div>'
