@@ -75,13 +75,13 @@ class Sets(Said, tag="GuiUpdateMessage"):
 KNOWN = msgspec.msgpack.Decoder(Looks | Drags | Sets)
 
 
-class Kind(msgspec.Struct):
+class KindOnly(msgspec.Struct):
     """Which message it is."""
 
     type: str
 
 
-KIND = msgspec.msgpack.Decoder(Kind)
+KIND = msgspec.msgpack.Decoder(KindOnly)
 KINDS = {str(kind.__struct_config__.tag): kind for kind in (Looks, Drags, Sets)}
 
 

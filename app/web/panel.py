@@ -31,6 +31,8 @@ MODES: dict[str, Modifiers] = {
 }
 """What a drag does to the tool, where there are no keys to hold."""
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2")
+LAST = 1e9
+"""Place among the controls of what is looked at least."""
 ASKED = 64
 """Requests that wait, at most."""
 
@@ -55,7 +57,11 @@ class PagePanel:
         self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
         self._speed.on_update(lambda event: self._ask(event, "speed", self._speed.value))
         self._scene: Any = None
-        self._foot = gui.add_html("")
+        self._said = gui.add_html("")
+        with gui.add_folder("What is shown", expand_by_default=False, order=LAST):
+            self._foot = gui.add_html("")
+            self._shadow = gui.add_checkbox("Shadows", True, hint="slow where no graphics card draws")
+            self._shadow.on_update(lambda event: self._ask(event, "overlay", self._shadow.value, "shadow"))
 
     def draw(self, state: PanelState) -> list[Request]:
         """Show the state; what was asked for since the last time."""
@@ -75,6 +81,7 @@ class PagePanel:
                 "Scene", ("", *state.scenes), initial_value=state.scene if state.scene in state.scenes else ""
             )
             self._scene.on_update(lambda event: self._ask(event, "scene", self._scene.value))
+        _set(self._said, content=_said(state))
         _set(self._foot, content=_foot(state))
         asked = list(self._asked)
         self._asked.clear()
@@ -86,23 +93,22 @@ class PagePanel:
         if line is None:
             return
         if self._now is None:
-            self._now = self._gui.add_slider(
-                "Time [s]", 0.0, max(line.duration, 1e-3), max(line.duration / 1000.0, 1e-6), 0.0
-            )
+            longest = max(line.duration, 1e-3)
+            self._now = self._gui.add_slider("Time [s]", 0.0, longest, 1e-3 * longest, 0.0)
             self._now.on_update(lambda event: self._ask(event, "seek", self._now.value))
-        self._now.value = min(max(line.now, 0.0), line.duration)
+        _set(self._now, value=min(max(line.now, 0.0), line.duration))
 
     def _button(self, label: str, request: Request, icon: Any) -> Any:
         button = self._gui.add_button(label, icon=icon, visible=False)
         button.on_click(lambda event: self._asked.append(request))
         return button
 
-    def _ask(self, event: Any, kind: str, value: object) -> None:
+    def _ask(self, event: Any, kind: str, value: object, key: str = "") -> None:
         """What a page chose; not what was set here."""
         if event.client_id is None or value == "":
             return
         if not isinstance(value, float) or math.isfinite(value):
-            self._asked.append(Request(kind, value=value))
+            self._asked.append(Request(kind, key, value))
 
     def _choose_mode(self, event: Any) -> None:
         self._window.mode = MODES.get(self._mode.value, PLAIN)
@@ -150,14 +156,24 @@ def _head(state: PanelState, mode: str) -> str:
     return _box(lines)
 
 
+def _said(state: PanelState) -> str:
+    """How to begin, for somebody who has not, and what was said."""
+    lines = [] if state.hint is None else [escape(line) for line in state.hint.lines[-2:]]
+    return _box(
+        [*lines, *(f'<span style="opacity:.7">{escape(words)}</span>' for words in state.messages[-1:])]
+    )
+
+
 def _foot(state: PanelState) -> str:
-    """How to begin, what the colours mean, and what was said."""
-    lines = []
-    if state.hint is not None:
-        lines += [f"<b>{escape(state.hint.title)}</b>", *(escape(line) for line in state.hint.lines)]
-    lines += [_dot(e.colour) + escape(e.words) for e in state.legend if e.mark in ("dot", "square")]
-    lines += [f'<span style="opacity:.7">{escape(words)}</span>' for words in state.messages[-2:]]
-    return _box(lines)
+    """What the scene is, and what the colours mean."""
+    lines = (
+        []
+        if state.hint is None
+        else [f"<b>{escape(state.hint.title)}</b>", escape(" ".join(state.hint.lines[:-2]))]
+    )
+    return _box(
+        [*lines, *(_dot(e.colour) + escape(e.words) for e in state.legend if e.mark in ("dot", "square"))]
+    )
 
 
 def _box(lines: list[str]) -> str:

@@ -36,8 +36,10 @@ LEAD_VARIABLE, WATCH_VARIABLE = "PALPO_SERVE_TOKEN", "PALPO_SERVE_WATCH_TOKEN"
 """Variables that hold the tokens of who may drag and press, and of who may look; else each run makes them."""
 PAGES = 64
 """Connections at a time."""
-PATIENCE = 3.0
-"""Seconds that a connection may take to open, and to answer a ping."""
+PATIENCE = 5.0
+"""Seconds that a connection may take to open."""
+PING, ANSWER = 1.0, 2.0
+"""Seconds between two questions whether a page is there, and for its answer."""
 POLICY = (
     "default-src 'self' data: blob: 'unsafe-inline' 'unsafe-eval'; connect-src 'self' data: blob: ws://{0} ; "
     "frame-ancestors 'none'; form-action 'none'; base-uri 'none'"
@@ -135,8 +137,8 @@ class Server:
 
             settings |= {
                 "process_request": admit, "create_connection": connection, "max_size": LONGEST,
-                "max_queue": 16, "open_timeout": PATIENCE, "ping_interval": PATIENCE,
-                "ping_timeout": PATIENCE, "close_timeout": 0.5, "server_header": None, "logger": quiet(),
+                "max_queue": 16, "open_timeout": PATIENCE, "ping_interval": PING,
+                "ping_timeout": ANSWER, "close_timeout": 0.5, "server_header": None, "logger": quiet(),
             }  # fmt: skip
             return began(attend, sock=self._socket, **settings)
 

@@ -17,7 +17,7 @@ from palpo.render.ground import REACH, UP, grid_spacing, plane_of
 from palpo.render.normals import SmoothSurface
 from palpo.render.overlays import Overlays, fixed_marks, force_scale, place_marks
 from palpo.render.scene_view import LIGHT
-from palpo.render.solids import Solids, unit_shapes
+from palpo.render.solids import COLUMNS, Solids, unit_shapes
 from palpo.render.tubes import Tube
 
 Floats = NDArray[np.float64]
@@ -71,18 +71,21 @@ class _Shape:
 class _Marks:
     """All marks of one unit shape on the page."""
 
-    def __init__(self, scene: Any, name: str, kind: str, scale: float, shadow: bool = False) -> None:
+    def __init__(self, scene: Any, name: str, kind: str, scale: float) -> None:
         rows, triangles = unit_shapes()[kind]
-        self._kind, self._scale, self._shown = kind, scale, np.zeros(0)
+        self._kind, self._scale, self._shown = kind, scale, np.zeros((0, COLUMNS))
         self._handle = scene.add_batched_meshes_simple(
             f"/{name}/{kind}", rows[:, :3], triangles, batched_wxyzs=np.array([[1.0, 0.0, 0.0, 0.0]]),
             batched_positions=np.zeros((1, 3)), batched_scales=np.full((1, 3), 1e-6),
-            batched_colors=np.zeros((1, 3), np.uint8), lod="off", visible=False, cast_shadow=shadow,
+            batched_colors=np.zeros((1, 3), np.uint8), lod="off", visible=False, cast_shadow=False,
             receive_shadow=False,
         )  # fmt: skip
 
     def show(self, marks: Solids) -> None:
         rows = marks.rows(self._kind).astype(float)
+        if np.array_equal(rows, self._shown):
+            return
+        self._shown = rows
         axes = rows[:, 3:12].reshape(-1, 3, 3)
         sizes = np.linalg.norm(axes, axis=2)
         there = (sizes > 0.0).all(axis=1)
@@ -113,7 +116,7 @@ class Stage:
         scene.configure_default_lights(enabled=False)
         scene.configure_environment_map(None)
         turn = Rotation.align_vectors([-LIGHT], [[0.0, 0.0, -1.0]])[0].as_quat()
-        scene.add_light_directional(
+        self._light = scene.add_light_directional(
             "/light", intensity=KEY, cast_shadow=True, wxyz=turn[[3, 0, 1, 2]], position=4 * SIZE * LIGHT
         )
         scene.add_light_ambient("/fill", intensity=FILL)
@@ -145,6 +148,8 @@ class Stage:
             shape.follow(state.vertices)
         if self._ghost is not None and ghost is not None:
             self._ghost.follow(ghost)
+        if self._light.cast_shadow != overlays.shadow:
+            self._light.cast_shadow = overlays.shadow
         scale = force_scale(self._geometry, state)
         marks, fixed = place_marks(self._geometry, state, overlays, scale), Solids()
         if overlays.fixed:

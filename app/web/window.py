@@ -22,6 +22,7 @@ from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render.camera import CLOSEST, FARTHEST, Camera
 from palpo.render.controls import PLAIN, Controls, Modifiers
 from palpo.render.pace import Latency, Pace
+from palpo.render.scene_view import visible_points
 
 PAGE_HZ = 30.0
 """Pictures a second that pages get at most."""
@@ -35,8 +36,10 @@ MODIFIERS: dict[str | None, Modifiers] = {
 """Keys that are held, as viser says it."""
 WAITING = 256
 """Moves of a drag that wait, at most, for the next picture."""
-WIDE = 1.6
-"""Width over height that the first camera was fitted to; a narrower page looks from farther away."""
+NARROW = 0.8
+"""Width over height below which the panel lies over the lower half of a page."""
+MOVED = 0.02
+"""Way of a page's eye, in distances from what it looks at, from which somebody has moved it."""
 
 
 class Dragged(NamedTuple):
@@ -66,9 +69,9 @@ class PageWindow:
         """What a drag without a key does, as if these keys were held."""
         self._stage: Stage | None = None
         self._drags: deque[Dragged] = deque(maxlen=WAITING)
-        self.placed: set[int] = set()
-        """Pages that have been given the view that the scene is seen from first."""
-        self._first: Camera | None = None
+        self.placed: dict[int, tuple[Camera, Camera]] = {}
+        """Pages that were given a view: the scene's at that time, and their own."""
+        self._home: Camera | None = None
         self._leader: int | None = None
         """The page that took the tool last."""
         self._gone = False
@@ -121,13 +124,16 @@ class PageWindow:
 
     def show(self, geometry: SceneGeometry, state: SceneState, held: str = "") -> None:
         """Draw this scene from now on. held: the shape that the hand holds."""
+        before = self._stage
         with self._viser.atomic():
             self._stage = stage = Stage(self._viser.scene, geometry, state, held)
             for handle in stage.taken:
                 for modifier in MODIFIERS:
                     handle.on_drag("left", modifier=modifier)(self._hear)
         self._drags.clear()
-        self.placed, self._first = set(), None
+        self._points = visible_points(geometry, state)
+        if before is None or before.scale != stage.scale:
+            self.placed = {}
 
     def haunt(self, ghost: SceneGeometry | None) -> None:
         """Draw these shapes faintly beside the scene, where `frame` is told they are; None for none."""
@@ -193,11 +199,12 @@ class PageWindow:
             controls.button("left", False, keys)
             return
         self._leader, self._gone = drag.page, False
-        controls.camera = drag.camera
+        home, controls.camera = controls.camera, drag.camera
         if not controls.hand.grip:
             controls.pass_by(x, y)
             controls.button("left", True, keys)
         controls.move(x, y, drag.width, drag.height, keys)
+        controls.camera = home
 
     async def _hear(self, event: Any) -> None:
         """A page drags; in viser's thread, where these come in their order."""
@@ -219,18 +226,23 @@ class PageWindow:
         angle = min(max(math.degrees(view.fov), 1.0), 120.0)
         return Camera(tuple(target.tolist()), distance, math.degrees(azimuth), math.degrees(rise), angle)
 
-    def _place(self, camera: Camera) -> None:
-        """Let pages that have just come, or have a new scene, look from where it is seen first."""
-        scale = self.scale
-        if self._first is None:
-            self._first, home = camera, self._viser.initial_camera
-            home.position, home.look_at = scale * camera.eye, scale * np.array(camera.target)
-            home.up, home.fov = (0.0, 1.0, 0.0), math.radians(camera.field_of_view)
+    def _place(self, home: Camera) -> None:
+        """Let pages look from where the scene is seen, and follow as it grows, until somebody moves them."""
+        if home is not self._home:
+            self._home, first = home, self._viser.initial_camera
+            first.position, first.look_at = self.scale * home.eye, self.scale * np.array(home.target)
+            first.up, first.fov = (0.0, 1.0, 0.0), math.radians(home.field_of_view)
         pages = self._viser.get_clients()
-        for number in pages.keys() - self.placed:
-            own = self._first.zoom(min(1.0, pages[number].camera.aspect / WIDE))
-            with pages[number].atomic():
-                view = pages[number].camera
-                view.position, view.look_at = scale * own.eye, scale * np.array(own.target)
-                view.up_direction, view.fov = (0.0, 1.0, 0.0), math.radians(own.field_of_view)
-        self.placed = set(pages)
+        for number, page in pages.items():
+            view, (last, own) = page.camera, self.placed.get(number, (None, None))
+            if last is home:
+                continue
+            if own is None or np.linalg.norm(self.seen_by(view).eye - own.eye) < MOVED * own.distance:
+                own = home.keep(self._points, view.aspect)
+                if view.aspect < NARROW:
+                    own = own.zoom(0.6).pan(0.0, -0.25)
+                with page.atomic():
+                    view.position, view.look_at = self.scale * own.eye, self.scale * np.array(own.target)
+                    view.up_direction, view.fov = (0.0, 1.0, 0.0), math.radians(own.field_of_view)
+            self.placed[number] = home, own
+        self.placed = {number: given for number, given in self.placed.items() if number in pages}

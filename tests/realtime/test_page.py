@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import shutil
 import threading
 import time
 
@@ -20,6 +19,7 @@ from palpo.app.web.panel import PagePanel
 from palpo.app.web.server import Server
 from palpo.app.web.window import PageWindow
 from palpo.haptics.control import is_frozen
+from tests.realtime import browser
 from tests.robustness.pages import CAMERA, drag, open_page, packed
 
 PROBE = Options("probe", device="page", window=True, page=True, baseline=False)
@@ -105,31 +105,11 @@ def test_a_page_presses_the_tool_down_and_when_it_is_gone_the_force_fades_and_th
 
 @pytest.fixture(scope="module")
 def chromium():
-    """A browser without a screen."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    there = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    program = next(filter(None, there), None)
-    if program is None:
+    """What opens a page in a browser without a screen."""
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if not browser.program():
         pytest.skip("there is no Chromium here")
-
-    @contextlib.contextmanager
-    def opened(address, width=1280, height=800, touch=False):
-        flags = ["--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        with playwright.sync_playwright() as play:
-            browser = play.chromium.launch(executable_path=program, args=flags)
-            context = browser.new_context(viewport={"width": width, "height": height}, has_touch=touch)
-            page, foreign = context.new_page(), []
-            page.on("request", lambda asked: foreign.append(asked.url) if not at_home(asked.url) else None)
-            page.goto(address)
-            yield page
-            browser.close()
-            assert not foreign
-
-    return opened
-
-
-def at_home(url):
-    return url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
+    return browser.opened
 
 
 def force_shown(page):

@@ -3,6 +3,7 @@
 import contextlib
 import math
 import re
+import socket
 import time
 
 import numpy as np
@@ -56,6 +57,14 @@ def shown(server):
         assert until()
 
     return window, controls, frames
+
+
+def until(true, patience=10.0):
+    """Wait for it."""
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.01)
 
 
 # ---- who may come in
@@ -121,6 +130,23 @@ def test_a_token_that_could_be_guessed_is_refused_and_each_run_makes_others(monk
         Server("127.0.0.1", 0)
     monkeypatch.delenv("PALPO_SERVE_TOKEN")
     assert len({token_of("PALPO_SERVE_TOKEN") for _ in range(100)}) == 100
+
+
+def test_a_page_that_is_silent_is_let_go(server):
+    """It answers no ping, as one whose network is gone."""
+    import viser
+
+    before = server.leaders()
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as page:
+        page.sendall(
+            f"GET /{server.tokens['lead']} HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n"
+            "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: MDEyMzQ1Njc4OTAxMjM0NQ==\r\n"
+            f"Sec-WebSocket-Protocol: viser-v{viser.__version__}\r\n\r\n".encode()
+        )
+        assert page.recv(12) == b"HTTP/1.1 101"
+        until(lambda: server.leaders() - before)
+        until(lambda: not server.leaders() - before)
 
 
 # ---- what may be said
