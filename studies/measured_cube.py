@@ -116,7 +116,7 @@ def press(cells: tuple[int, int, int], sticks: bool) -> CubePress:
     held[x[:, 1] < 1e-9] = True
     points, areas = points_of(mesh, REACH * radius)
     ball = Ball(points, areas, radius, 0.5 * data["rod"], STIFF * young / radius)
-    rest = BodyAtRest(body, free_ways(held), ball)
+    rest = BodyAtRest(body, free_ways(held), young, ball)
     way = np.unique(np.concatenate([depths[-1] * np.arange(STEPS + 1) / STEPS, depths]))
     forces, moved = [0.0], list[Floats]()
     for depth in way[1:]:

@@ -89,7 +89,7 @@ def press(material: Material, rings: int, bonded: bool) -> CylinderPress:
     held[np.hypot(x[:, 0], x[:, 2]) < small] = [True, False, True]
     held[x[:, 1] < small, 1] = True
     plate = x[:, 1] > height - small
-    rest = BodyAtRest(body, free_ways(held, axes))
+    rest = BodyAtRest(body, free_ways(held, axes), material.youngs_modulus)
     compression = TO * np.arange(STEPS + 1) / STEPS
     forces = []
     for at in height * (1.0 - compression):

@@ -67,7 +67,7 @@ def pulled(material: Material, stretch: float) -> float:
     held = x < 1e-9
     end = x[:, 0] > 0.5 * size[0] - 1e-9
     held[end, 0] = True
-    rest = BodyAtRest(body, free_ways(held))
+    rest = BodyAtRest(body, free_ways(held), material.youngs_modulus)
     way = np.zeros_like(x)
     way[end, 0] = 0.5 * size[0] * (stretch - 1.0) / STEPS
     for _ in range(STEPS):

@@ -1,6 +1,6 @@
 """Fung's exponential law of soft tissue, isotropic, in a form that is defined for every deformation.
 
-    Psi(F) = mu / (2 b) (e^Q - 1) + (lam + mu) / 2 (J - 1)^2,    Q = b (I - 3 - 2 (J - 1)),
+    Psi(F) = mu / (2 b) (e^Q - 1) + lam/2 ln(J)^2 - mu ln J + mu (J - 1),    Q = b (I - 3 - 2 (J - 1)),
 
 I = F : F, J = det F: at rest without stress and with Hooke's stiffness of lam and mu. Where the volume stays
 it is Demiray's form of Fung's law, mu / (2 b) (e^(b (I - 3)) - 1), whose stiffness grows by e each time that

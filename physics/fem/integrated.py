@@ -6,7 +6,7 @@ With gradients g_a of the shape functions at the points, of weights w, F = sum_a
 
 Steps are made with dP/dF without its negative part, point by point, so that the matrix is never negative
 (Teran, Sifakis, Irving & Fedkiw, Robust quasistatic finite elements and flesh simulation, SCA 2005).
-Where elements change their volume in patches, lam / 2 (J - 1)^2 of the law's energy is of the patch's mean
+Where elements change their volume in patches, lam / 2 ln(J)^2 of the law's energy is of the patch's mean
 of J, as in `patch_volume`, with b_p = sum_e V_e dJ_e/dx / V_p.
 
 dP/dF is what a law says of the stretches s in F = U diag(s) V^T (`palpo.physics.fem.principal`), turned by
@@ -36,6 +36,7 @@ from palpo.physics.fem.principal import (
     SWEEPS,
     add_volume_change,
     decompose,
+    patch_volume_laws,
 )
 from palpo.physics.numerics.kernels import inlined, kernel
 
@@ -293,8 +294,9 @@ class Integrated:
         self._add_volume_change()
 
     def _add_volume_change(self) -> None:
-        self._tension[:] = -self.law.pull
-        add_volume_change(self._s, self.law.bulk, self._tension, self._response)
+        law = self.law
+        self._tension[:] = law.straight
+        add_volume_change(self._s, law.lam, law.more, self._tension, self._response)
 
     def _add_stiffness(self, negative: bool, pattern: BlockPattern, blocks: Floats) -> None:
         add_point_stiffness(
@@ -308,20 +310,22 @@ class PatchIntegrated(Integrated):
 
     hooke: PatchTetrahedra
 
-    def _changes(self) -> Floats:
-        """Mean of J - 1 of the patches (k,)."""
-        shares = self.weights[:, 0] * (self._s.prod(axis=1) - 1.0)
-        return np.bincount(self.hooke.patch, shares, len(self.hooke.whole)) / self.hooke.whole
+    def _volumes(self) -> tuple[Floats, Floats]:
+        """Mean of J of the patches (k,), and of lam / 2 ln(J)^2 the value and slopes over it (k, 3) [Pa]."""
+        hooke, laws = self.hooke, np.empty((len(self.hooke.whole), 3))
+        grown = np.bincount(hooke.patch, self.weights[:, 0] * self._s.prod(axis=1), len(laws)) / hooke.whole
+        patch_volume_laws(grown, self.law.lam, laws)
+        return grown, laws
 
     def energy(self, x: Floats, quats: Floats) -> float:
         """See Elements."""
-        own, grown = super().energy(x, quats), self._changes()
-        # forces are those of elements under the tension of their patch, whose energy is half of its work
-        return own - 0.5 * self.law.lam * float(self.hooke.whole @ grown**2)
+        own, (grown, laws) = super().energy(x, quats), self._volumes()
+        # forces are those of elements under the tension of their patch, whose work is not its energy
+        return own + float(self.hooke.whole @ (laws[:, 0] - laws[:, 1] * (grown - 1.0)))
 
     def _add_volume_change(self) -> None:
-        self._tension[:] = self.law.lam * self._changes()[self.hooke.patch] - self.law.pull
-        add_volume_change(self._s, self.law.bulk - self.law.lam, self._tension, self._response)
+        self._tension[:] = self._volumes()[1][self.hooke.patch, 1] + self.law.straight
+        add_volume_change(self._s, 0.0, self.law.more, self._tension, self._response)
 
     def _add_stiffness(self, negative: bool, pattern: BlockPattern, blocks: Floats) -> None:
         super()._add_stiffness(negative, pattern, blocks)
@@ -329,4 +333,5 @@ class PatchIntegrated(Integrated):
             start, places = self.hooke.groups.start, self.hooke.places
             b = np.empty((start[-1], 3))
             patch_slopes(self.cells, self.slopes, self.weights, self._u, self._v, self._s, places, b)
-            add_pair_products(b, self.law.lam / self.hooke.whole, start, pattern.group_block, blocks)
+            stiffness = self._volumes()[1][:, 2] / self.hooke.whole
+            add_pair_products(b, stiffness, start, pattern.group_block, blocks)

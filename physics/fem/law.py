@@ -27,12 +27,14 @@ STIFFEST = 1000.0
 
 class IsotropicLaw:
     """An elastic material, made as `Law(lam, mu, shape)`: at F = 1 it is without stress, and has Hooke's
-    stiffness of the Lame constants [Pa]. Its energy has a part of its own and
-    bulk / 2 (J - 1)^2 - pull (J - 1), where lam of the bulk may be one of several elements' mean of J.
+    stiffness of the Lame constants [Pa]. Its energy has a part of its own and, of the volume,
+    lam / 2 ln(J)^2 - more ln J - (pull - more) (J - 1), the first of which may be one of several elements'
+    mean of J. Below J = 0.4 the logarithms go on as straight lines (`palpo.physics.fem.principal.volume_law`),
+    so that flat and inverted elements have a force, too.
 
     response(constants, s (k, 3), out (k, RESPONSE)): compiled; what palpo.physics.fem.principal names, of its
-    own part at principal stretches s, in Pa. pull [Pa]: that part's stress at rest. more [Pa]: bulk less lam,
-    so that the stiffness at rest is Hooke's. Laws raise InputError for a shape that is not theirs, and where
+    own part at principal stretches s, in Pa. pull [Pa]: that part's stress at rest. more [Pa]: what that part
+    lacks of Hooke's stiffness at rest. Laws raise InputError for a shape that is not theirs, and where
     nothing would resist a change of volume.
     """
 
@@ -45,7 +47,7 @@ class IsotropicLaw:
                 "a change of volume: raise it."
             )
         self.response, self.constants = response, constants
-        self.lam, self.bulk, self.pull = lam, lam + more, pull
+        self.lam, self.more, self.straight = lam, more, more - pull
 
     def _principal(self, f: Floats) -> tuple[Floats, Floats, Floats]:
         """U, V and responses of gradients f (k, 3, 3)."""
@@ -54,7 +56,7 @@ class IsotropicLaw:
         decompose(f, u, v, s)
         out = np.empty((len(f), RESPONSE))
         self.response(self.constants, s, out)
-        add_volume_change(s, self.bulk, np.full(len(f), -self.pull), out)
+        add_volume_change(s, self.lam, self.more, np.full(len(f), self.straight), out)
         return u, v, out
 
     def energy(self, f: Floats) -> Floats:

@@ -1,10 +1,9 @@
 """Mooney's and Rivlin's law, in a form that is defined for every deformation.
 
-    Psi(F) = c10 (I - 3) + c01 (II - 3) - p (J - 1) + lam'/2 (J - 1)^2,
+    Psi(F) = c10 (I - 3) + c01 (II - 3) - 2 c10 ln J - 4 c01 (J - 1) + lam/2 ln(J)^2,
 
-I = F : F, II = cof F : cof F, J = det F, p = 2 c10 + 4 c01, lam' = lam + 2 c10: a polynomial in F, at rest
-without stress and with Hooke's stiffness of lam and mu = 2 (c10 + c01). Where the volume stays, it is the law
-of the textbooks.
+I = F : F, II = cof F : cof F, J = det F, and ln J as in IsotropicLaw: at rest without stress and with Hooke's
+stiffness of lam and mu = 2 (c10 + c01). Where the volume stays, it is the law of the textbooks.
 Sources: Rivlin & Saunders, Large elastic deformations of isotropic materials VII (Phil. Trans. A 243, 1951);
 the terms in J after Smith, de Goes & Kim (ACM TOG 37, 2018), section 3.
 """

@@ -1,6 +1,7 @@
 """Ogden's law, in a form that is defined for every deformation.
 
-    Psi(F) = sum_p m_p / a_p (r_1^a_p + r_2^a_p + r_3^a_p - 3) - pull (J - 1) + bulk/2 (J - 1)^2,
+    Psi(F) = sum_p m_p / a_p (r_1^a_p + r_2^a_p + r_3^a_p - 3) - more ln J - (pull - more) (J - 1)
+             + lam/2 ln(J)^2,
 
 m_p = |mu_p|, a_p = |alpha_p|, J = det F; r are the principal stretches s_i where alpha_p is positive, and
 the products s_j s_k of the two others where it is negative: where the volume stays, s_j s_k = 1 / s_i, and

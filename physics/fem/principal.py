@@ -26,6 +26,9 @@ SWEEPS = 12
 ORTHOGONAL = 1e-15
 NOTHING = 1e-150
 """Length of a column that tells no direction."""
+LEAST, MOST = 0.4, 2.0
+"""J between which a change of volume meets logarithms. Beyond, its tension stays: a barrier without end would
+throw an element that one step has turned inside out farther than it came."""
 
 
 @inlined
@@ -131,17 +134,36 @@ def put_response(s, e, psi, first, second, volume, first2, mixed, volume2, out):
         out[e, ODD + k] = 2.0 * first + 2.0 * second * (c * c + a * b) + volume * c
 
 
+@inlined
+def volume_law(j, lam, more):
+    """lam / 2 ln(J)^2 - more ln J [Pa] and its two slopes over J; beyond LEAST and MOST a straight line."""
+    at = min(max(j, LEAST), MOST)
+    log = math.log(at)
+    slope = (lam * log - more) / at
+    curvature = (lam * (1.0 - log) + more) / (at * at) if j == at else 0.0
+    return log * (0.5 * lam * log - more) + (j - at) * slope, slope, curvature
+
+
 @kernel
-def add_volume_change(s, bulk, tension, out):
-    """out (k, RESPONSE) += that of an energy bulk / 2 (J - 1)^2 + tension (J - 1), tension (k,) [Pa]."""
+def add_volume_change(s, lam, more, tension, out):
+    """out (k, RESPONSE) += that of an energy lam / 2 ln(J)^2 - more ln J + tension (J - 1), tension (k,)
+    [Pa], as `volume_law` has it."""
     for e in range(s.shape[0]):
-        grown = s[e, 0] * s[e, 1] * s[e, 2] - 1.0
-        pull = tension[e] + bulk * grown
-        out[e, ENERGY] += grown * (tension[e] + 0.5 * bulk * grown)
+        j = s[e, 0] * s[e, 1] * s[e, 2]
+        value, slope, curvature = volume_law(j, lam, more)
+        pull = slope + tension[e]
+        out[e, ENERGY] += value + tension[e] * (j - 1.0)
         for k in range(3):
             a, b, c = s[e, (k + 1) % 3], s[e, (k + 2) % 3], s[e, k]
             out[e, SLOPE + k] += pull * a * b
-            out[e, CURVATURE + k] += bulk * (a * b) * (a * b)
-            out[e, CROSS + k] += bulk * a * b * c * c + pull * c
+            out[e, CURVATURE + k] += curvature * (a * b) * (a * b)
+            out[e, CROSS + k] += curvature * a * b * c * c + pull * c
             out[e, EVEN + k] -= pull * c
             out[e, ODD + k] += pull * c
+
+
+@kernel
+def patch_volume_laws(j, lam, out):
+    """out (k, 3): lam / 2 ln(J)^2 [Pa] of J (k,) and its two slopes, as `volume_law` has it."""
+    for e in range(j.size):
+        out[e, 0], out[e, 1], out[e, 2] = volume_law(j[e], lam, 0.0)

@@ -1,39 +1,62 @@
 """A soft body at rest under imposed motions: its exact tangent, Newton's method, an energy that falls.
 
-The body is that of the scenes, with the elements and laws that they have; only its steps in time are
-replaced. `ways` (3 n, k), orthonormal columns, are the motions of the n nodes that are free: planes of
-symmetry and plates take the others. An imposed motion that does not converge is taken again in halves.
+The body is that of the scenes, with the elements and laws that they have, only its steps in time being
+replaced, or another program's that answers the same questions. `ways` (3 n, k), orthonormal columns, are the
+motions of the n nodes that are free: planes of symmetry and plates take the others. An imposed motion that
+does not converge is taken again in halves.
 """
 
 from collections.abc import Callable
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from palpo.physics.bodies.soft import SoftBody
-
 Floats = NDArray[np.float64]
 Outside = Callable[[Floats], tuple[float, Floats, sp.csc_matrix]]
 """Of positions (n, 3) [m]: energy [J], force (3 n,) [N] and stiffness (3 n, 3 n) [N/m] of what else acts."""
 ENOUGH = 1e-7
 """Force that is left, over Young's modulus times the square of the body's size."""
-ITERATIONS, HALVINGS = 25, 8
-ARMIJO, SHORTEST, ROUNDING = 1e-4, 1e-3, 1e-12
+ITERATIONS, HALVINGS = 100, 5
+ARMIJO, SHORTEST, ROUNDING = 1e-4, 1e-4, 1e-14
 
 
 class Unbalanced(Exception):
     """No state at rest was found."""
 
 
-class BodyAtRest:
-    """A body without fixed nodes and weight, at rest as it is moved; `outside`: what else acts on it."""
+class Elastic(Protocol):
+    """What is asked of a body: x (n, 3) [m], all else being of the positions that it has."""
 
-    def __init__(self, body: SoftBody, ways: sp.csc_matrix, outside: Outside | None = None) -> None:
+    x: Floats
+
+    @property
+    def K(self) -> Any:
+        """Stiffness (3 n, 3 n) [N/m] without its negative part, at the positions of the last tangent."""
+
+    def energy(self) -> float:
+        """[J]"""
+
+    def undamped_force(self) -> Floats:
+        """Of its elements (3 n,) [N]."""
+
+    def tangent(self) -> Any:
+        """Exact stiffness (3 n, 3 n) [N/m]."""
+
+
+class BodyAtRest:
+    """A body without fixed nodes and weight, at rest as it is moved; `outside`: what else acts on it.
+
+    youngs_modulus [Pa]: of its material, by which it is told what force may be left.
+    """
+
+    def __init__(
+        self, body: Elastic, ways: sp.csc_matrix, youngs_modulus: float, outside: Outside | None = None
+    ) -> None:
         self.body, self.ways, self.outside = body, ways, outside
-        size = float(np.ptp(body.mesh.nodes, axis=0).max())
-        self._enough = ENOUGH * body.material.youngs_modulus * size * size
+        self._enough = ENOUGH * youngs_modulus * float(np.ptp(body.x, axis=0).max()) ** 2
 
     def force(self) -> Floats:
         """What the free motions do not balance [N], (n, 3): the reactions of those that are not free."""

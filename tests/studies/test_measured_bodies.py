@@ -34,7 +34,7 @@ def pressed_block(way: float) -> tuple[BodyAtRest, np.ndarray, np.ndarray]:
     body = SoftBody("block", mesh, RUBBER, (), STILL, elements="tet4-patch")
     move = np.zeros_like(x)
     move[top, 1] = -way * 0.02
-    return BodyAtRest(body, free_ways(held)), move, top
+    return BodyAtRest(body, free_ways(held), RUBBER.youngs_modulus), move, top
 
 
 @pytest.mark.parametrize("parts", [1, 5])
