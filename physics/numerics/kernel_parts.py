@@ -97,8 +97,8 @@ class _PartPipeline(Compiler):
 
 
 class KernelFlags(Flags):
-    """numba's flags of one function, told apart by what is set: numba asks for that at each call that it types,
-    and by itself looks up all of some thirty options, a sixth of the time that compiling takes."""
+    """numba's flags of one function, told apart by what is set: numba asks for that at each call that it
+    types, and by itself looks up all of some thirty options, a sixth of the time that compiling takes."""
 
     __slots__ = ()
 
