@@ -163,7 +163,7 @@ class KernelDispatcher(CPUDispatcher):
             had = self.overloads.get(arguments)
             if had is not None and not isinstance(had.library, PartLibrary):
                 del self.overloads[arguments]
-            own: tuple[Any, Any] = self._compiler, self._cache  # type: ignore[has-type]
+            own: tuple[Any, Any] = self._compiler, self._cache
             self._compiler, self._cache = self._part_compiler, self._part_cache
             try:
                 super().compile(arguments)
