@@ -27,7 +27,7 @@ class Unbalanced(Exception):
     """No state at rest was found."""
 
 
-class Elastic(Protocol):
+class RestingBody(Protocol):
     """What is asked of a body: x (n, 3) [m], all else being of the positions that it has."""
 
     x: Floats
@@ -53,7 +53,7 @@ class BodyAtRest:
     """
 
     def __init__(
-        self, body: Elastic, ways: sp.csc_matrix, youngs_modulus: float, outside: Outside | None = None
+        self, body: RestingBody, ways: sp.csc_matrix, youngs_modulus: float, outside: Outside | None = None
     ) -> None:
         self.body, self.ways, self.outside = body, ways, outside
         self._enough = ENOUGH * youngs_modulus * float(np.ptp(body.x, axis=0).max()) ** 2

@@ -20,7 +20,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from palpo.physics.fem.material import Material
-from palpo.studies.reference.at_rest import BodyAtRest, Elastic, Unbalanced, free_ways
+from palpo.studies.reference.at_rest import BodyAtRest, RestingBody, Unbalanced, free_ways
 from palpo.studies.reference.indentation import graded
 
 Floats = NDArray[np.float64]
@@ -38,7 +38,7 @@ PLATE = 4e3
 """Stiffness of the plate under a node of the sides [N/m]."""
 
 
-def press(body: Elastic, bonded: bool, shares: tuple[float, ...] = SHARES) -> Iterator[float]:
+def press(body: RestingBody, bonded: bool, shares: tuple[float, ...] = SHARES) -> Iterator[float]:
     """Forces on the whole plate [N] at shares of the height, one after the other; NaN once no rest is found.
 
     body: at rest between 0 and HALF along each axis, the plate above it.
@@ -46,7 +46,7 @@ def press(body: Elastic, bonded: bool, shares: tuple[float, ...] = SHARES) -> It
     x = body.x
     top, held = x[:, 1] > HALF - 1e-9, x < 1e-9
     held[top] |= [bonded, True, bonded]
-    plate = Plate(top)
+    plate = PressingPlate(top)
     still, rests = BodyAtRest(body, free_ways(held), YOUNG, plate), True
     for part in range(1, round(max(shares) / PART) + 1):
         way = np.zeros_like(x)
@@ -61,7 +61,7 @@ def press(body: Elastic, bonded: bool, shares: tuple[float, ...] = SHARES) -> It
             yield 4.0 * float(still.force()[top, 1].sum() - plate(body.x)[1].sum()) if rests else np.nan
 
 
-class Plate:
+class PressingPlate:
     """What keeps nodes below a height [m], but those that it holds anyway; an `Outside`."""
 
     def __init__(self, held: NDArray[np.bool_]) -> None:
@@ -76,7 +76,7 @@ class Plate:
 
 
 class Hexahedra:
-    """An eighth by FElupe, an `Elastic`; mesh: one of MESHES."""
+    """An eighth by FElupe, an `RestingBody`; mesh: one of MESHES."""
 
     def __init__(self, nu: float, mesh: tuple[int, float]) -> None:
         import felupe as fem
@@ -106,27 +106,27 @@ class Hexahedra:
         return [d]
 
     def energy(self) -> float:
-        """See Elastic; without bound where an element is flat or inside out."""
+        """See RestingBody; without bound where an element is flat or inside out."""
         f = self._gradients()
         if not np.linalg.det(np.moveaxis(f, (0, 1), (-2, -1))).min() > 0.0:
             return np.inf
         return float((self.law.function([f, None])[0] * self.region.dV).sum())
 
     def undamped_force(self) -> Floats:
-        """See Elastic."""
+        """See RestingBody."""
         self._gradients()
         with np.errstate(invalid="ignore"):
             return -np.asarray(self.solid.assemble.vector(self.field).toarray().ravel())
 
     def tangent(self) -> Any:
-        """See Elastic."""
+        """See RestingBody."""
         self._gradients()
         self.positive = False
         return sp.csc_matrix(self.solid.assemble.matrix(self.field))
 
     @property
     def K(self) -> Any:
-        """See Elastic."""
+        """See RestingBody."""
         self._gradients()
         self.positive = True
         return sp.csc_matrix(self.solid.assemble.matrix(self.field))

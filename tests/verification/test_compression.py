@@ -25,9 +25,10 @@ def test_a_bonded_cube_pushes_back_as_another_programs(elements, nu):
 
 @pytest.mark.parametrize("nu", RATIOS)
 def test_a_cube_that_slides_is_pressed_evenly(nu):
-    """On any mesh the force is that of a bar which is free across."""
+    """On any mesh the force is that of a bar which is free across, to what is left at rest at some nine
+    nodes of a plate."""
     exact = [sliding(nu, share) for share in SHARES]
-    assert list(press(eighth("tet4-patch", nu, (2, 1.0)), False)) == pytest.approx(exact, rel=1e-6)
+    assert list(press(eighth("tet4-patch", nu, (2, 1.0)), False)) == pytest.approx(exact, rel=1e-5)
 
 
 def test_the_reference_is_that_of_the_script():
@@ -35,6 +36,6 @@ def test_the_reference_is_that_of_the_script():
     stored to what that leaves."""
     pytest.importorskip("felupe")
     (slides,) = press(Hexahedra(0.3, (2, 1.0)), False, (0.2,))
-    assert slides == pytest.approx(sliding(0.3, 0.2), rel=1e-6)
+    assert slides == pytest.approx(sliding(0.3, 0.2), rel=1e-5)
     (force,) = press(Hexahedra(0.45, (3, 2.0)), True, (0.2,))
     assert force == pytest.approx(stored()[0.45, 0.2][1], rel=0.03)
