@@ -27,6 +27,7 @@ NAMES = {
     "numba.core.codegen.JITCodeLibrary": "base of PartLibrary, which leaves out optimising and emitting",
     "numba.core.compiler.Compiler": "the pipeline that is given a PartLibrary",
     "numba.core.compiler.CompileResult": "what a restored part is",
+    "numba.core.compiler.Flags": "options of one function, by which calls are told apart",
     "numba.core.dispatcher._FunctionCompiler": "compiles a part with other flags",
     "numba.core.registry.CPUDispatcher": "base of KernelDispatcher; numba.njit's own class",
     "numba.core.typing.make_concrete_template": "types a call of a part; see Dispatcher.get_call_template",
