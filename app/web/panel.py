@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from palpo.render import palette
 from palpo.render.controls import PLAIN, Modifiers
+from palpo.render.legend import Entry
 from palpo.render.panel_state import Level, PanelState
 from palpo.render.requests import Request
 
@@ -55,18 +58,20 @@ class PagePanel:
         self._mode.on_click(self._choose_mode)
         self._now: Any = None
         self._speed = gui.add_dropdown("Speed", SPEEDS, initial_value="1")
-        self._speed.on_update(lambda event: self._ask(event, "speed", self._speed.value))
+        self._speed.on_update(lambda event: self._choose(event, "speed", self._speed.value, SPEEDS))
         self._scene: Any = None
         self._said = gui.add_html("")
         with gui.add_folder("What is shown", expand_by_default=False, order=LAST):
             self._foot = gui.add_html("")
             self._shadow = gui.add_checkbox("Shadows", True, hint="slow where no graphics card draws")
-            self._shadow.on_update(lambda event: self._ask(event, "overlay", self._shadow.value, "shadow"))
+            self._strain = gui.add_checkbox("Colours of strain", False)
+            for name, control in (("shadow", self._shadow), ("strain", self._strain)):
+                control.on_update(partial(self._overlay, name))
 
     def draw(self, state: PanelState) -> list[Request]:
         """Show the state; what was asked for since the last time."""
         live = state.timeline is None and state.device != ""
-        _set(self._head, content=_head(state, "".join(self._window.mode)))
+        _set(self._head, content=_head(state))
         _set(
             self._pause,
             label="Go on" if _stands(state) else "Pause",
@@ -80,7 +85,8 @@ class PagePanel:
             self._scene = self._gui.add_dropdown(
                 "Scene", ("", *state.scenes), initial_value=state.scene if state.scene in state.scenes else ""
             )
-            self._scene.on_update(lambda event: self._ask(event, "scene", self._scene.value))
+            offered = state.scenes
+            self._scene.on_update(lambda event: self._choose(event, "scene", self._scene.value, offered))
         _set(self._said, content=_said(state))
         _set(self._foot, content=_foot(state))
         asked = list(self._asked)
@@ -95,7 +101,7 @@ class PagePanel:
         if self._now is None:
             longest = max(line.duration, 1e-3)
             self._now = self._gui.add_slider("Time [s]", 0.0, longest, 1e-3 * longest, 0.0)
-            self._now.on_update(lambda event: self._ask(event, "seek", self._now.value))
+            self._now.on_update(lambda event: self._ask(event, Request("seek", value=float(self._now.value))))
         _set(self._now, value=min(max(line.now, 0.0), line.duration))
 
     def _button(self, label: str, request: Request, icon: Any) -> Any:
@@ -103,12 +109,18 @@ class PagePanel:
         button.on_click(lambda event: self._asked.append(request))
         return button
 
-    def _ask(self, event: Any, kind: str, value: object, key: str = "") -> None:
-        """What a page chose; not what was set here."""
-        if event.client_id is None or value == "":
-            return
-        if not isinstance(value, float) or math.isfinite(value):
-            self._asked.append(Request(kind, key, value))
+    def _ask(self, event: Any, request: Request) -> None:
+        """What somebody chose on a page, and was not set here."""
+        if event.client_id is not None:
+            self._asked.append(request)
+
+    def _choose(self, event: Any, kind: str, value: str, offered: Sequence[str]) -> None:
+        """One of those that are offered: a page could say another."""
+        if value in offered:
+            self._ask(event, Request(kind, value=value))
+
+    def _overlay(self, name: str, event: Any) -> None:
+        self._ask(event, Request("overlay", name, bool(event.target.value)))
 
     def _choose_mode(self, event: Any) -> None:
         self._window.mode = MODES.get(self._mode.value, PLAIN)
@@ -136,7 +148,7 @@ def _dot(colour: palette.Colour) -> str:
     )
 
 
-def _head(state: PanelState, mode: str) -> str:
+def _head(state: PanelState) -> str:
     """Scene, status, light and force."""
     lines = [f'<b style="font-size:1.15em">{escape(state.scene)}</b>']
     if state.light is None or state.waiting is not None:
@@ -166,13 +178,23 @@ def _said(state: PanelState) -> str:
 
 def _foot(state: PanelState) -> str:
     """What the scene is, and what the colours mean."""
-    lines = (
-        []
-        if state.hint is None
-        else [f"<b>{escape(state.hint.title)}</b>", escape(" ".join(state.hint.lines[:-2]))]
-    )
+    lines = []
+    if state.hint is not None:
+        lines = [f"<b>{escape(state.hint.title)}</b>", escape(" ".join(state.hint.lines[:-2]))]
     return _box(
-        [*lines, *(_dot(e.colour) + escape(e.words) for e in state.legend if e.mark in ("dot", "square"))]
+        [*lines, *(_entry(entry) for entry in state.legend if entry.mark in ("dot", "square", "bar"))]
+    )
+
+
+def _entry(entry: Entry) -> str:
+    """A line of the legend."""
+    if entry.mark != "bar":
+        return _dot(entry.colour) + escape(entry.words)
+    colours = ",".join(_css((r, g, b)) for r, g, b in palette.COLOUR_MAP[::4].tolist())
+    numbers = "".join(f"<span>{escape(number)}</span>" for number in entry.numbers)
+    return (
+        f'{escape(entry.words)}<div style="height:.6em;background:linear-gradient(to right,{colours})"></div>'
+        f'<div style="display:flex;justify-content:space-between">{numbers}</div>'
     )
 
 

@@ -14,10 +14,11 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState, plane_corners
 from palpo.render import palette
 from palpo.render.ground import REACH, UP, grid_spacing, plane_of
-from palpo.render.normals import SmoothSurface
+from palpo.render.normals import SmoothSurface, face_normals
 from palpo.render.overlays import Overlays, fixed_marks, force_scale, place_marks
 from palpo.render.scene_view import LIGHT
 from palpo.render.solids import COLUMNS, Solids, unit_shapes
+from palpo.render.surfaces import shares
 from palpo.render.tubes import Tube
 
 Floats = NDArray[np.float64]
@@ -26,6 +27,10 @@ SIZE = 2.0
 """Length of a scene on the page, whose near plane, limits and shadows are made for such."""
 BALL = 0.035
 """Radius of what is taken to lead the tool, in scene lengths."""
+BANDS = 9
+"""Colours of the colour map that a page tells apart."""
+LIFT = 1.5e-3
+"""By how much a coloured face stands out of its body, in scene lengths, so that it is seen."""
 KEY, FILL = 2.4, 1.5
 """Intensity of the light from above and of that from all sides."""
 
@@ -101,6 +106,34 @@ class _Marks:
             handle.visible = bool(len(rows))
 
 
+class _Colours:
+    """Triangles that stand for numbers: a mesh for each part of the colour map."""
+
+    def __init__(self, scene: Any, scale: float) -> None:
+        self._scale = scale
+        nothing = np.zeros((3, 3), np.float32), np.arange(3).reshape(-1, 3)
+        middles = palette.COLOUR_MAP[:: (len(palette.COLOUR_MAP) - 1) // (BANDS - 1)]
+        self._handles = [
+            scene.add_mesh_simple(
+                f"/colours/{k}", *nothing, color=rgb(tuple(colour)), side="double", flat_shading=True,
+                visible=False, cast_shadow=False, receive_shadow=False,
+            )
+            for k, colour in enumerate(middles)
+        ]  # fmt: skip
+
+    def show(self, corners: Floats, share: Floats) -> None:
+        """corners (n, 3, 3) [m]; share (n,): where each lies on the colour map, negative for nowhere."""
+        band = np.where(share >= 0.0, np.minimum(np.round(share * (BANDS - 1)), BANDS - 1), -1)
+        for k, handle in enumerate(self._handles):
+            there = corners[band == k]
+            if len(there):
+                faces = np.arange(3 * len(there), dtype=np.uint32).reshape(-1, 3)
+                handle.vertices = (self._scale * there.reshape(-1, 3)).astype(np.float32)
+                handle.faces = faces
+            if handle.visible != bool(len(there)):
+                handle.visible = bool(len(there))
+
+
 class Stage:
     """What pages show of one scene, at `scale` of their lengths per metre.
 
@@ -130,6 +163,7 @@ class Stage:
             cast_shadow=False, receive_shadow=False,
         )  # fmt: skip
         self.taken = [self.ball, *(s.handle for s in self._shapes if s.drawable.name == held)]
+        self._colours = _Colours(scene, self.scale)
         self._ghost: _Shape | None = None
 
     def haunt(self, ghost: SceneGeometry | None) -> None:
@@ -150,6 +184,7 @@ class Stage:
             self._ghost.follow(ghost)
         if self._light.cast_shadow != overlays.shadow:
             self._light.cast_shadow = overlays.shadow
+        self._colours.show(*self._coloured(state, overlays.coloured(state)))
         scale = force_scale(self._geometry, state)
         marks, fixed = place_marks(self._geometry, state, overlays, scale), Solids()
         if overlays.fixed:
@@ -164,6 +199,19 @@ class Stage:
         if self.ball.visible != there:
             self.ball.visible = there
         return scale
+
+    def _coloured(self, state: SceneState, bodies: bool) -> tuple[Floats, Floats]:
+        """Triangles (n, 3, 3) [m] that are coloured, and where each lies on the colour map (n,)."""
+        corners, share = [state.patch], [shares(state, state.patch_scalar)]
+        for shape in self._shapes if bodies else ():
+            d = shape.drawable
+            faces, points, values = d.triangles, state.vertices[d.span], state.scalar[d.span]
+            if len(faces) and np.isfinite(values).any():
+                normals = face_normals(points, faces)
+                normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
+                corners.append(points[faces] + LIFT * self._geometry.length * normals[:, None, :])
+                share.append(shares(state, values[faces].mean(axis=1)))
+        return np.concatenate(corners), np.concatenate(share)
 
     def _ground(self, state: SceneState) -> None:
         """The scene's planes, or a grid below everything where it has none, with the shadows on them."""

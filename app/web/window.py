@@ -36,6 +36,8 @@ MODIFIERS: dict[str | None, Modifiers] = {
 """Keys that are held, as viser says it."""
 WAITING = 256
 """Moves of a drag that wait, at most, for the next picture."""
+REACH = 20.0
+"""How far from the scene's middle a drag leads, in lengths of the page: ten scenes."""
 NARROW = 0.8
 """Width over height below which the panel lies over the lower half of a page."""
 MOVED = 0.02
@@ -131,7 +133,7 @@ class PageWindow:
                 for modifier in MODIFIERS:
                     handle.on_drag("left", modifier=modifier)(self._hear)
         self._drags.clear()
-        self._points = visible_points(geometry, state)
+        self._points, self._centre = visible_points(geometry, state), geometry.centre
         if before is None or before.scale != stage.scale:
             self.placed = {}
 
@@ -199,12 +201,16 @@ class PageWindow:
             controls.button("left", False, keys)
             return
         self._leader, self._gone = drag.page, False
-        home, controls.camera = controls.camera, drag.camera
+        home, controls.camera, before = controls.camera, drag.camera, controls.hand
         if not controls.hand.grip:
             controls.pass_by(x, y)
             controls.button("left", True, keys)
         controls.move(x, y, drag.width, drag.height, keys)
-        controls.camera = home
+        controls.camera, hand = home, controls.hand
+        # a camera that looks from nowhere, or a way that leads there
+        away = np.abs(hand.position - self._centre).max()
+        if not (away <= REACH / self.scale and np.isfinite(hand.orientation).all()):
+            controls.take_hold(before.position, before.orientation)
 
     async def _hear(self, event: Any) -> None:
         """A page drags; in viser's thread, where these come in their order."""

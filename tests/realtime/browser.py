@@ -59,7 +59,7 @@ def _at_home(url):
     return url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
 
 
-def main(out, seconds=5.0):
+def main(out, seconds=2.5):
     """The probe in the middle of its press, as the page shows a recording of it."""
     with tempfile.TemporaryDirectory() as folder:
         recording = Path(folder) / "probe.h5"
@@ -72,15 +72,13 @@ def main(out, seconds=5.0):
                 with opened(window.server.address("lead")) as page:
                     page.wait_for_function("document.body.innerText.includes('force ')")
                     page.wait_for_timeout(3000)
-                    for shadow in (True, False, True):
+                    for shadow in (False, True):
                         viewer.controls.ask(Request("overlay", "shadow", shadow))
+                        page.wait_for_timeout(3000)
                         viewer._seek(0.0)
                         viewer.playing = True
-                        drawn = page.evaluate(DRAWN, seconds)
-                        print(
-                            f"{drawn:.1f} pictures a second in the browser {'with' if shadow else 'without'} "
-                            f"shadows, {window.frame_rate:.1f} sent"
-                        )
+                        drawn, words = page.evaluate(DRAWN, seconds), "with" if shadow else "without"
+                        print(f"{drawn:.0f} pictures a second {words} shadows, {window.frame_rate:.0f} sent")
                     viewer.playing = False
                     viewer._seek(1.5)
                     page.locator(".mantine-Notification-closeButton").first.click()

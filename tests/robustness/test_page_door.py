@@ -1,14 +1,17 @@
 """Who may open the page of `palpo serve`, and what a page may say: by plain requests, without a browser."""
 
+import asyncio
 import contextlib
 import math
 import re
 import socket
+import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("viser", reason="a page needs viser: palpo[serve]")
@@ -17,14 +20,17 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from palpo.app.streams.door import foreign, token_of
 from palpo.app.web.heard import LARGEST, LETTERS, LONGEST, MOST_MESSAGES, heed
-from palpo.app.web.panel import PagePanel
+from palpo.app.web.panel import SPEEDS, PagePanel, _head, _said
 from palpo.app.web.server import Server
-from palpo.app.web.window import PageWindow
+from palpo.app.web.window import REACH, PageWindow
 from palpo.haptics.errors import HapticsError
+from palpo.haptics.guided import pose_of
 from palpo.physics.exchange.snapshot import Drawable, SceneState, make_geometry
 from palpo.render.camera import Camera
 from palpo.render.controls import Controls
-from palpo.render.panel_state import PanelState
+from palpo.render.gl import RenderUnavailable
+from palpo.render.panel_state import Light, PanelState, Timeline
+from palpo.render.requests import Request
 from tests.robustness.pages import CAMERA, asked, drag, open_page, packed
 
 PRESS = {"type": "GuiUpdateMessage", "uuid": "x", "updates": {"value": True}}
@@ -132,6 +138,15 @@ def test_a_token_that_could_be_guessed_is_refused_and_each_run_makes_others(monk
     assert len({token_of("PALPO_SERVE_TOKEN") for _ in range(100)}) == 100
 
 
+def test_without_viser_or_behind_one_that_serves_in_another_way_nothing_is_served(monkeypatch):
+    monkeypatch.setattr(Server, "_serve", lambda self, server: server.serve)
+    with pytest.raises(HapticsError, match="begins in an unknown way"):
+        Server("127.0.0.1", 0)
+    monkeypatch.setitem(sys.modules, "viser", None)
+    with pytest.raises(RenderUnavailable, match=r"palpo\[serve\]"):
+        Server("127.0.0.1", 0)
+
+
 def test_a_page_that_is_silent_is_let_go(server):
     """It answers no ping, as one whose network is gone."""
     import viser
@@ -235,7 +250,56 @@ def test_who_looks_on_moves_and_presses_nothing():
         assert heed(packed(message), True) and not heed(packed(message), False)
 
 
+def test_a_page_chooses_what_is_offered_and_nothing_else(shown):
+    """Of scenes and speeds a page could name any: a file of this machine, or no number."""
+    window, *_ = shown
+    panel = PagePanel(window)
+    state = PanelState(
+        "wire", scenes=("probe", "wire"), timeline=Timeline(1.0, 0.0, False, 1.0, *np.zeros((2, 1)))
+    )
+    panel.draw(state)
+    event = SimpleNamespace(client_id=0)
+    for offered, kind, words in ((state.scenes, "scene", "/etc/passwd"), (SPEEDS, "speed", "fast")):
+        panel._choose(event, kind, words, offered)
+        assert panel.draw(state) == []
+        panel._choose(event, kind, offered[0], offered)
+        assert panel.draw(state) == [Request(kind, value=offered[0])]
+
+
+def test_what_the_panel_shows_is_text_and_no_page():
+    shown = PanelState("<script>", messages=("<img src=x>",), light=Light("<b>", "<i>"))
+    for words in (_head(shown), _said(shown)):
+        assert not re.search("<(script|img|i)[ >]", words)
+
+
 # ---- what a drag does
+
+numbers = st.floats(-LARGEST, LARGEST)
+vectors = st.tuples(numbers, numbers, numbers).map(np.array)
+moves = st.tuples(
+    vectors, vectors, numbers, numbers, numbers, st.sampled_from([None, "shift", "cmd/ctrl"])
+)  # fmt: skip
+
+
+@given(st.lists(moves, max_size=20))
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_wherever_pages_look_from_and_drag_to_the_hand_stays_near_the_scene(shown, moves):
+    window, controls, _ = shown
+    controls.take_hold(np.zeros(3), (1.0, 0.0, 0.0, 0.0))
+    for eye, target, fov, x, y, keys in moves:
+        view = SimpleNamespace(position=eye, look_at=target, fov=fov, image_width=1000, image_height=800)
+        event = SimpleNamespace(
+            client=SimpleNamespace(camera=view),
+            client_id=0,
+            phase="update",
+            modifier=keys,
+            end_screen_pos=(x, y),
+        )
+        asyncio.run(window._hear(event))
+        with np.errstate(all="ignore"):
+            window._drag(window._drags.popleft(), controls)
+        pose_of(controls.hand.position, controls.hand.orientation)
+        assert np.abs(controls.hand.position).max() <= (REACH + 1.0) / window.scale
 
 
 def test_a_drag_moves_the_hand_as_far_as_the_pointer_in_the_page_s_own_view(server, shown):
