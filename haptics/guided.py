@@ -67,8 +67,9 @@ class Guide:
     One leads at a time: the first who sends, until he has been silent.
     """
 
-    def __init__(self, title: str) -> None:
-        self.title = title
+    def __init__(self, title: str, silence: float = SILENCE) -> None:
+        """silence: seconds without a pose after which nobody leads."""
+        self.title, self.silence = title, silence
         self._news: SentPose | None = None
         self._who: object = None
         self._when = -math.inf
@@ -78,7 +79,7 @@ class Guide:
         """Take a pose; False while somebody else leads."""
         with self._there:
             now = time.monotonic()
-            if who is not self._who and now - self._when <= SILENCE:
+            if who is not self._who and now - self._when <= self.silence:
                 return False
             self._news, self._who, self._when = pose, who, now
             self._there.notify()
@@ -87,7 +88,7 @@ class Guide:
     @property
     def leads(self) -> bool:
         """Whether somebody has sent a pose lately."""
-        return time.monotonic() - self._when <= SILENCE
+        return time.monotonic() - self._when <= self.silence
 
     def read(self, patience: float) -> SentPose | None:
         """The newest pose that was not read yet, None after `patience` [s]."""
@@ -159,7 +160,7 @@ class GuidedThread(LedThread[SentPose]):
         # as it is now: the clutch moves the servo's own, which the hand must not follow
         self._place = place._replace(**{name: getattr(place, name).copy() for name in OWNED})
         self._pose = FollowedPose(servo.device.positions[0], servo.device.orientations[0])
-        self._buttons, self._held = 0, True
+        self._buttons, self._held, self._silence = 0, True, guide.silence
 
     def prepare(self) -> None:
         super().prepare()
@@ -178,7 +179,7 @@ class GuidedThread(LedThread[SentPose]):
                 )
             )
             self._buttons = news.buttons
-        held = quiet > SILENCE or (self._held and news is None)
+        held = quiet > self._silence or (self._held and news is None)
         if held:
             self._pose.let_go()
         if held != self._held:

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from palpo.render.controls import PointedPose
 
 
+SILENCE = 0.5
+"""Seconds without a word of the page after which it is gone: its words come from a busy process."""
+
+
 class PagePointer(Device):
     """It leads a simulated hand as poses do that others send: no faster than a calm hand, while it is there.
 
@@ -38,7 +42,7 @@ class PagePointer(Device):
     def __init__(self, asked: DeviceOptions, argument: str) -> None:
         if not asked.page:
             raise HapticsError(f"--device {self.word}: there is no page; use palpo serve")
-        self._guide = Guide("the page")
+        self._guide = Guide("the page", SILENCE)
 
     @classmethod
     def there(cls, asked: DeviceOptions) -> bool:

@@ -34,6 +34,8 @@ MODIFIERS: dict[str | None, Modifiers] = {
     "cmd/ctrl": frozenset({"ctrl"}),
 }
 """Keys that are held, as viser says it."""
+BEAT = 0.05
+"""Seconds between two times that the hand is said again."""
 WAITING = 256
 """Moves of a drag that wait, at most, for the next picture."""
 REACH = 20.0
@@ -80,6 +82,8 @@ class PageWindow:
         """Whether that page left since."""
         self._there: set[int] = set()
         self._looked = 0.0
+        self._controls: Controls | None = None
+        self._viser.get_event_loop().call_soon_threadsafe(self._beat)
 
     # ---- as a window
 
@@ -174,7 +178,8 @@ class PageWindow:
     @property
     def attended(self) -> bool:
         """Whether a page is there that leads, or may, and none has left that did."""
-        return bool(self._there) and not self._gone
+        there, leader = self.server.leaders(), self._leader
+        return bool(there) and not self._gone and (leader is None or leader in there)
 
     def _attend(self, controls: Controls) -> None:
         """See which pages are there, and move the tool as one of them drags it."""
@@ -187,9 +192,17 @@ class PageWindow:
             controls.release()
         while self._drags:
             self._drag(self._drags.popleft(), controls)
-        # again and again, since silence is letting go
-        if self.attended and controls.follow is not None:
+        self._controls = controls
+
+    def _beat(self) -> None:
+        """Say again where the hand is, since silence is letting go, however seldom pictures are drawn.
+
+        In viser's thread, which knows who is there.
+        """
+        controls = self._controls
+        if controls is not None and controls.follow is not None and self.attended:
             controls.follow(controls.hand)
+        self._viser.get_event_loop().call_later(BEAT, self._beat)
 
     def _drag(self, drag: Dragged, controls: Controls) -> None:
         """One move of a drag; those of another page than the one that holds the tool are passed over."""

@@ -55,6 +55,13 @@ def opened(address, width=1280, height=800, touch=False):
         assert not foreign
 
 
+def clear(page):
+    """Put away what viser says of a browser without a graphics card, over the scene."""
+    note = page.locator(".mantine-Notification-closeButton")
+    note.first.click()
+    note.first.wait_for(state="detached")
+
+
 def _at_home(url):
     return url.startswith(("http://127.0.0.1:", "ws://127.0.0.1:", "data:", "blob:"))
 
@@ -81,7 +88,7 @@ def main(out, seconds=2.5):
                         print(f"{drawn:.0f} pictures a second {words} shadows, {window.frame_rate:.0f} sent")
                     viewer.playing = False
                     viewer._seek(1.5)
-                    page.locator(".mantine-Notification-closeButton").first.click()
+                    clear(page)
                     page.wait_for_timeout(3000)
                     page.screenshot(path=out)
             finally:

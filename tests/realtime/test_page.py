@@ -19,13 +19,18 @@ from palpo.app.web.panel import PagePanel
 from palpo.app.web.server import Server
 from palpo.app.web.window import PageWindow
 from palpo.haptics.control import is_frozen
+from palpo.render.requests import Request
 from tests.realtime import browser
 from tests.robustness.pages import CAMERA, drag, open_page, packed
 
 PROBE = Options("probe", device="page", window=True, page=True, baseline=False)
-PRESS = 0.012
+PRESS = 0.015
 """Way of the pointer down, of which the ball first falls 5 mm to the block [m]."""
 PATIENCE = 60.0
+STEPS = 100
+"""Moves of the pointer by two pixels, in which it surely comes into the body."""
+SMALL = 800, 500
+"""Pixels of a page that is drawn by a processor."""
 
 
 def until(true, words):
@@ -119,12 +124,23 @@ def force_shown(page):
     return float(found[0].split()[1]) if found else math.nan
 
 
-def pixel(window, point, page):
-    """Where a point is in the page, once its camera has told where it looks from."""
-    canvas = page.locator("canvas").first.bounding_box()
-    (client,) = window.server.viser.get_clients().values()
-    x, y = window.seen_by(client.camera).project(point, canvas["width"], canvas["height"])[0]
-    return canvas["x"] + x, canvas["y"] + y, canvas["height"]
+def taken(page, window, operator):
+    """Press on the tool until the page has it: where the pointer is then."""
+    for _ in range(10):
+        canvas = page.locator("canvas").first.bounding_box()
+        (client,) = window.server.viser.get_clients().values()
+        camera, held = window.seen_by(client.camera), operator._state.held_point.copy()
+        x, y = camera.project(held, canvas["width"], canvas["height"])[0] + (canvas["x"], canvas["y"])
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for _ in range(20):
+            y += 1.0
+            page.mouse.move(x, y)
+            page.wait_for_timeout(100)
+            if operator.controls.hand.grip:
+                return x, y
+        page.mouse.up()
+    raise AssertionError("the page does not take the tool")
 
 
 def test_in_a_browser_dragging_moves_the_tool_into_the_body_and_closing_the_page_fades_the_force(
@@ -134,18 +150,19 @@ def test_in_a_browser_dragging_moves_the_tool_into_the_body_and_closing_the_page
     operator = Operator(Silent(), screen=made)
 
     def visit():
-        with chromium(window.server.address("lead")) as page:
+        with chromium(window.server.address("lead"), *SMALL) as page:
             until(lambda: window.placed and running(operator), "the scene does not begin")
             page.wait_for_function("document.body.innerText.includes('force ')")
-            page.wait_for_timeout(2000)
-            held = operator._state.held_point.copy()
-            x, y, _ = pixel(window, held, page)
-            lower = pixel(window, held - [0.0, PRESS, 0.0], page)[1]
-            page.mouse.move(x, y)
-            page.mouse.down()
-            for share in np.linspace(0.0, 1.0, 20):
-                page.mouse.move(x, y + share * (lower - y))
-                page.wait_for_timeout(50)
+            browser.clear(page)
+            operator.controls.ask(Request("overlay", "shadow", False))
+            page.wait_for_timeout(3000)
+            x, y = taken(page, window, operator)
+            for _ in range(STEPS):
+                if sent(operator) > 0.3:
+                    break
+                y += 2.0
+                page.mouse.move(x, y)
+                page.wait_for_timeout(100)
             until(lambda: sent(operator) > 0.3, "nothing is felt")
             page.wait_for_timeout(1000)
             assert force_shown(page) > 0.3

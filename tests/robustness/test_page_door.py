@@ -333,7 +333,7 @@ def test_one_page_holds_the_tool_and_when_it_leaves_the_hand_lets_go(server, sho
         frames(lambda: len(told) > 20)
         assert controls.hand.position == pytest.approx(0.0) and window.attended
         first.close()
-        frames(lambda: not window.attended)
+        frames(lambda: not window.attended and not controls.hand.grip)
         told.clear()
         end = time.monotonic() + 0.3
         frames(lambda: time.monotonic() > end)
