@@ -158,12 +158,12 @@ def _head(state: PanelState) -> str:
         lines.append(_dot(COLOURS[state.light.level]) + f"<b>{escape(state.light.word)}</b>")
         lines.append(f'<span style="opacity:.7">{escape(state.light.sentence)}</span>')
     if math.isfinite(state.force):
-        share = state.force / state.force_limit if state.force_limit > 0 else 0.0
+        lines.append(f"force <b>{state.force:.2f} N</b> at {state.elapsed:.1f} s")
+    if state.force_limit > 0.0 and math.isfinite(state.force):
+        share = 100 * min(state.force / state.force_limit, 1.0)
         lines.append(
-            f"force <b>{state.force:.2f} N</b> at {state.elapsed:.1f} s"
-            '<div style="height:.45em;border-radius:.2em;background:#d9dfe7;margin-top:.2em">'
-            f'<div style="height:100%;border-radius:.2em;background:{_css(palette.HAND_FORCE)};'
-            f'width:{100 * min(max(share, 0.0), 1.0):.0f}%"></div></div>'
+            '<div style="height:.45em;border-radius:.2em;background:#d9dfe7"><div style="height:100%;'
+            f'border-radius:.2em;background:{_css(palette.HAND_FORCE)};width:{share:.0f}%"></div></div>'
         )
     return _box(lines)
 

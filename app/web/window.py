@@ -34,6 +34,8 @@ MODIFIERS: dict[str | None, Modifiers] = {
     "cmd/ctrl": frozenset({"ctrl"}),
 }
 """Keys that are held, as viser says it."""
+SHAPED = 0.1
+"""Share by which width over height of a page changes before its view does."""
 BEAT = 0.05
 """Seconds between two times that the hand is said again."""
 WAITING = 256
@@ -60,6 +62,14 @@ class Dragged(NamedTuple):
     height: int
 
 
+class Placed(NamedTuple):
+    """A view that a page was given: for the scene's own and for the page's shape at that time."""
+
+    home: Camera
+    aspect: float
+    own: Camera
+
+
 class PageWindow:
     """Pages with a scene on them, at a server. render_hz: pictures a second at most."""
 
@@ -73,9 +83,8 @@ class PageWindow:
         """What a drag without a key does, as if these keys were held."""
         self._stage: Stage | None = None
         self._drags: deque[Dragged] = deque(maxlen=WAITING)
-        self.placed: dict[int, tuple[Camera, Camera]] = {}
-        """Pages that were given a view: the scene's at that time, and their own."""
-        self._home: Camera | None = None
+        self.placed: dict[int, Placed] = {}
+        """Pages that were given a view."""
         self._leader: int | None = None
         """The page that took the tool last."""
         self._gone = False
@@ -153,7 +162,8 @@ class PageWindow:
         assert self._stage is not None
         began = time.perf_counter_ns()
         self._attend(controls)
-        self._place(controls.camera)
+        if not controls.hand.grip:
+            self._place(controls.camera)
         if self._viser.get_clients():
             with self._viser.atomic():
                 self.arrow_scale = self._stage.show(state, controls.overlays, controls.drives_tool, ghost)
@@ -247,21 +257,20 @@ class PageWindow:
 
     def _place(self, home: Camera) -> None:
         """Let pages look from where the scene is seen, and follow as it grows, until somebody moves them."""
-        if home is not self._home:
-            self._home, first = home, self._viser.initial_camera
-            first.position, first.look_at = self.scale * home.eye, self.scale * np.array(home.target)
-            first.up, first.fov = (0.0, 1.0, 0.0), math.radians(home.field_of_view)
         pages = self._viser.get_clients()
         for number, page in pages.items():
-            view, (last, own) = page.camera, self.placed.get(number, (None, None))
-            if last is home:
-                continue
-            if own is None or np.linalg.norm(self.seen_by(view).eye - own.eye) < MOVED * own.distance:
-                own = home.keep(self._points, view.aspect)
-                if view.aspect < NARROW:
-                    own = own.zoom(0.6).pan(0.0, -0.25)
-                with page.atomic():
-                    view.position, view.look_at = self.scale * own.eye, self.scale * np.array(own.target)
-                    view.up_direction, view.fov = (0.0, 1.0, 0.0), math.radians(own.field_of_view)
-            self.placed[number] = home, own
+            view, placed = page.camera, self.placed.get(number)
+            if placed is not None:
+                way = np.linalg.norm(self.seen_by(view).eye - placed.own.eye)
+                moved = bool(way > MOVED * placed.own.distance)
+                fits = placed.home is home and abs(view.aspect - placed.aspect) < SHAPED * placed.aspect
+                if moved or fits:
+                    continue
+            own = home.keep(self._points, view.aspect)
+            if view.aspect < NARROW:
+                own = own.zoom(0.7).pan(0.0, -0.25)
+            with page.atomic():
+                view.position, view.look_at = self.scale * own.eye, self.scale * np.array(own.target)
+                view.up_direction, view.fov = (0.0, 1.0, 0.0), math.radians(own.field_of_view)
+            self.placed[number] = Placed(home, view.aspect, own)
         self.placed = {number: given for number, given in self.placed.items() if number in pages}

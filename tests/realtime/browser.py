@@ -57,9 +57,10 @@ def opened(address, width=1280, height=800, touch=False):
 
 def clear(page):
     """Put away what viser says of a browser without a graphics card, over the scene."""
-    note = page.locator(".mantine-Notification-closeButton")
-    note.first.click()
-    note.first.wait_for(state="detached")
+    for note in page.locator(".mantine-Notification-closeButton").all():
+        with contextlib.suppress(Exception):  # it goes by itself, too
+            note.click(timeout=2000)
+    page.wait_for_timeout(500)
 
 
 def _at_home(url):

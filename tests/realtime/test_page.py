@@ -4,6 +4,7 @@ import contextlib
 import math
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -171,6 +172,20 @@ def test_in_a_browser_dragging_moves_the_tool_into_the_body_and_closing_the_page
 
     with attended(operator, lambda: operator.run(PROBE), visit) as done:
         assert done.result["window"]["frames_hz"] > 0.0
+
+
+def test_in_a_browser_a_scene_is_chosen_and_runs(screen, chromium):
+    window, made = screen
+    operator = Operator(Silent(), screen=made)
+
+    def visit():
+        with chromium(window.server.address("lead"), *SMALL) as page:
+            page.locator("input:visible").first.click()
+            page.get_by_role("option", name="probe").click()
+            until(lambda: running(operator), "the scene does not begin")
+
+    with attended(operator, lambda: operator.launch(replace(PROBE, scene="")), visit) as done:
+        assert done.result["scene"] == "probe"
 
 
 def test_in_a_browser_who_looks_on_sees_the_scene_and_presses_nothing(screen, chromium):
