@@ -62,7 +62,7 @@ class Dragged(NamedTuple):
     height: int
 
 
-class Placed(NamedTuple):
+class GivenView(NamedTuple):
     """A view that a page was given: for the scene's own and for the page's shape at that time."""
 
     home: Camera
@@ -83,7 +83,7 @@ class PageWindow:
         """What a drag without a key does, as if these keys were held."""
         self._stage: Stage | None = None
         self._drags: deque[Dragged] = deque(maxlen=WAITING)
-        self.placed: dict[int, Placed] = {}
+        self.placed: dict[int, GivenView] = {}
         """Pages that were given a view."""
         self._leader: int | None = None
         """The page that took the tool last."""
@@ -272,5 +272,5 @@ class PageWindow:
             with page.atomic():
                 view.position, view.look_at = self.scale * own.eye, self.scale * np.array(own.target)
                 view.up_direction, view.fov = (0.0, 1.0, 0.0), math.radians(own.field_of_view)
-            self.placed[number] = Placed(home, view.aspect, own)
+            self.placed[number] = GivenView(home, view.aspect, own)
         self.placed = {number: given for number, given in self.placed.items() if number in pages}
