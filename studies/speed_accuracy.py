@@ -34,6 +34,7 @@ ASKED = 1.0, 5.0
 KEPT = {
     ("probe", "tap"): 0.1,
     ("probe", "let-go"): 0.5,
+    ("probe", "stroke"): 0.2,
     ("needle", "tap"): 0.5,
     ("needle", "recorded"): 0.5,
     ("wire", "shake"): 0.2,

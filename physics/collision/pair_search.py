@@ -6,10 +6,11 @@ Nearer boxes come first, so that a search by gap costs what is near, however man
 import numpy as np
 
 from palpo.physics.collision.box_tree import box_distance2, high_corner, low_corner, refit_nodes
-from palpo.physics.collision.closest import segment_segment, to_triangle, vector
+from palpo.physics.collision.closest import to_triangle, vector
 from palpo.physics.collision.facing import BEFORE, BESIDE, faces, find_normals, may_face
 from palpo.physics.collision.flipped import find_flipped
 from palpo.physics.collision.kept_pairs import emit, fastest_against, leave_out_the_last, travel
+from palpo.physics.collision.pair_gaps import facet_distance2, segment_distance2
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, EDGE_FACET, POINT_PLANE, POINT_TRIANGLE
 from palpo.physics.collision.topology import STATIC, kept_gap, meet_by_area
 from palpo.physics.numerics.kernels import inlined, kernel
@@ -31,10 +32,7 @@ def _try_edges(s, e, f, touch):
     x, edges, near = s.x, s.topology.edges, s.scratch[0]
     a, b = edges[e, 0], edges[e, 1]
     c, g = edges[f, 0], edges[f, 1]
-    segment_segment(x[a], x[b], x[c], x[g], near)
-    d2 = 0.0
-    for i in range(3):
-        d2 += (x[a, i] + near[0] * (x[b, i] - x[a, i]) - x[c, i] - near[1] * (x[g, i] - x[c, i])) ** 2
+    d2 = segment_distance2(x, a, b, c, g, near)
     s.count[0].looked_at += 1
     gap = d2**0.5 - touch
     speed = fastest_against(s.u, a, edges[f], 0.0)
@@ -43,30 +41,11 @@ def _try_edges(s, e, f, touch):
         emit(s, EDGE_EDGE, e, f, gap, speed)
 
 
-@kernel
-def _segment_triangle(s, e, t):
-    """Squared distance [m2] of edge e from triangle t, as long as it does not pierce it."""
-    x, edges, triangles, near = s.x, s.topology.edges, s.topology.triangles, s.scratch[0]
-    a, b = edges[e, 0], edges[e, 1]
-    least = to_triangle(vector(x, a), x, triangles, t, near)[0]
-    if a == b:
-        return least
-    least = min(least, to_triangle(vector(x, b), x, triangles, t, near)[0])
-    for k in range(3):
-        c, g = triangles[t, k], triangles[t, (k + 1) % 3]
-        segment_segment(x[a], x[b], x[c], x[g], near)
-        d2 = 0.0
-        for i in range(3):
-            d2 += (x[a, i] + near[0] * (x[b, i] - x[a, i]) - x[c, i] - near[1] * (x[g, i] - x[c, i])) ** 2
-        least = min(least, d2)
-    return least
-
-
 @inlined
 def _try_facet(s, e, t, touch):
     edge, triangle = s.topology.edges[e], s.topology.triangles[t]
     s.count[0].looked_at += 1
-    gap = _segment_triangle(s, e, t) ** 0.5 - touch
+    gap = facet_distance2(s.x, edge, s.topology.triangles, t, s.scratch[0]) ** 0.5 - touch
     speed = fastest_against(s.u, edge[1], triangle, fastest_against(s.u, edge[0], triangle, 0.0))
     if gap <= travel(s.settings[0], speed):
         emit(s, EDGE_FACET, e, t, gap, speed)

@@ -46,3 +46,27 @@ def test_the_rate_follows_from_the_motion_alone() -> None:
     once, again = (_drive(TAKES, *PRESSED, QUICK) for _ in range(2))
     assert once[0] == again[0]
     assert np.array_equal(once[2], again[2])
+
+
+@pytest.mark.parametrize("speed", [0.1, 0.2])
+def test_points_that_bear_while_a_frame_serves_an_even_stroke_have_their_own_freedoms(
+    speed: float,
+) -> None:
+    """In the middle of its service, though the ball goes on by up to 4 mm a frame, of a dent of 13 mm."""
+    way, start, judged = 0.04, (X - 0.01, Y - 0.003, Z), 0
+    path = legs((0.0, *SPOTS["probe"].begin), (0.2, *start), (0.1, *start))
+    stroke = legs((0.0, *start), (way / speed, start[0] + way, *start[1:]), smooth=False)
+    with SceneDrive("probe") as run:
+        run.go(path)
+        low = run.lock.low
+        first, served, log = low.scene.members[0].first, low.frame_id, low.link.log
+        for tick in range(len(stroke)):
+            run.go(stroke[tick : tick + 1])
+            made = len(path) + tick + 1
+            # the first two are of a hand that stood or set out
+            if low.frame_id > served + 1 and made - low.frame_tick == PERIOD // 2:
+                row = (made - 1) & (len(log.tick) - 1)
+                bears = log.point[row, : log.used[row]] - first
+                judged += 1
+                assert len(bears) and set(bears) <= set(low.reductions[0].points.free), made
+    assert judged >= 2

@@ -2,7 +2,8 @@
 
 No single order serves. The earliest time at which a pair can touch, whatever the hand does, puts what is
 close to a quick tool first, even where it only passes by; a body that falls touches where its own motion
-brings it. So the points are taken by turns from both orders.
+brings it. So the points are taken by turns from both orders, after those that a tool will lie on while the
+frame serves, if it goes on as it does.
 """
 
 from collections.abc import Sequence
@@ -121,6 +122,22 @@ def _least_ranks(topology, pairs, rank):
         if topology.body_role[topology.point_body[p]] != LOW:
             least[p] = np.inf
     return least
+
+
+def gained(
+    spans: Sequence[tuple[int, int]],
+    before: NDArray[np.float64],
+    now: NDArray[np.float64],
+    span: float,
+    most: float,
+) -> NDArray[np.float64]:
+    """Accelerations (points, 3) [m/s2] of tools' points, none of others, by their velocities a span [s] ago
+    and now; a tool's are cut to the `most` that a hand can do, since it does not go on as in an impact."""
+    out = np.zeros_like(now)
+    for start, stop in spans:
+        change = now[start:stop] - before[start:stop]
+        out[start:stop] = change * min(1.0 / span, most / max(fastest(change), 1e-300)) if span > 0.0 else 0.0
+    return out
 
 
 def points_by(

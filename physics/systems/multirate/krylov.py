@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
-from palpo.physics.collision.topology import LOW
+from palpo.physics.collision.pair_gaps import gaps_at
 from palpo.physics.contact.laws import OPEN
 from palpo.physics.exchange.budget import Budget
 from palpo.physics.exchange.buffer import ring_release
@@ -32,6 +32,7 @@ from palpo.physics.reduction.interface_model import (
     store,
 )
 from palpo.physics.reduction.past import Past, Tail
+from palpo.physics.reduction.point_freedoms import among
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.reductions import make_reduction
 from palpo.physics.reduction.replay import make_led, replay_ticks
@@ -39,6 +40,7 @@ from palpo.physics.systems.multirate.candidates import (
     by_turns,
     expected_arrival,
     fastest,
+    gained,
     points_by,
     shared_out,
     tool_points,
@@ -71,6 +73,9 @@ one is asked for: a frame is made about the contacts of then, and what it misses
 
 OWN_TICKS = 4
 """Ticks at the end of a period that a body makes itself where it was jolted (`past.JOLT`)."""
+
+SERVES = 1.5
+"""Times that a step takes to the middle of its frame's service to a quick hand: until the next is done."""
 
 EXPECTED = 5
 """Points that are expected to touch, for each that only may."""
@@ -122,7 +127,7 @@ class Krylov(LowRate):
         """The state that frame was made with, at `tick`."""
         self._then, self._now = (make_interface_state(self.loop.capacity) for _ in range(2))
         """The servo's states at the tick that the full bodies are brought to, and at a later one."""
-        self._own_ticks = 0 if _hold_on_to_each_other(scene) else OWN_TICKS
+        self._own_ticks = 0 if scene.holds_low_bodies_together() else OWN_TICKS
         """Joints and air are known to the model alone, so that bodies which they hold together make none."""
         self._astray = False
         """Whether the last model went astray, so that nothing follows it."""
@@ -140,13 +145,15 @@ class Krylov(LowRate):
         """Reading of the odometer below which no step is asked for, see USED."""
         self._without_slot = 0
         """Points of candidates that the last frame had no room for."""
+        self._placed_at, self._gained = -1, self.u
+        """Ticks behind the tool when its points were placed last; their accelerations by then [m/s2]."""
         self._bearing, self._pace = 0, 0.0
         """Contacts under load when the last step began, and how quickly the odometer went [m/s]."""
 
     def _shifts(self) -> list[float]:
         """Step sizes [s] of the columns: servo, low period, and their geometric mean if there are three."""
-        mean = [float(np.sqrt(self.dt * self.DT))] if self.scene.numbers.shifts == 3 else []
-        return [self.dt, self.DT, *mean]
+        steps = [self.dt, self.DT, float(np.sqrt(self.dt * self.DT))]
+        return steps[: max(2, self.scene.numbers.shifts)]
 
     def set_budget(self, budget: Budget) -> None:
         """Shifts and columns of the next models."""
@@ -159,7 +166,7 @@ class Krylov(LowRate):
         """L1 to L5: candidates for the frame's whole life, tangents, and A^-1 J^T at every shift."""
         with self.timed("L1 proximity"):
             self.read_tool()
-            self.place_points(self.servo_tool())
+            self._place_and_look_back()
             self.find_pairs(0.0, self._reach_of_candidates(), self._reach_of_folds())
             used_up, without = self.odometer > self._pairs_until, self._without_slot
             self._complete_until = float(self.due_of(self.broadphase.complete))
@@ -337,13 +344,31 @@ class Krylov(LowRate):
             way = max(way, fastest(x[first:stop] - self.x[first:stop]))
         return way
 
+    def _place_and_look_back(self) -> None:
+        """Place all points, and find what the tools' have gained since the last step."""
+        before, span = self.u.copy(), (self.read_at - self._placed_at) * self.dt
+        self.place_points(self.servo_tool())
+        self._gained = gained(self.scene.tool_spans(), before, self.u, span, self.scene.numbers.acceleration)
+        self._placed_at = self.read_at
+
     def ranked(self, within: float) -> NDArray[np.int32]:
-        """By turns: EXPECTED points that are expected to touch, one that may, whatever the hand does."""
-        topology, gravity = self.topology, self.gravity
-        expected = expected_arrival(topology, self.pairs, self.x, self.u, self.gaps, gravity, self.arrival)
-        first = points_by(topology, self.pairs, expected)
-        last = points_by(topology, self.pairs, self.arrival)
-        return by_turns([*(first[k::EXPECTED] for k in range(EXPECTED)), last])
+        """Points under load that will bear on, others that will bear, those that tools have left; by turns
+        EXPECTED that are expected to touch and one that may, whatever the hand does."""
+        topology, pairs, gravity = self.topology, self.pairs, self.gravity
+        will = points_by(topology, pairs, self._gaps_in_service(), self.scene.numbers.reach)
+        stay = self.loaded[among(self.loaded, will, len(self.x))]
+        expected = expected_arrival(topology, pairs, self.x, self.u, self.gaps, gravity, self.arrival)
+        first, last = points_by(topology, pairs, expected), points_by(topology, pairs, self.arrival)
+        turns = by_turns([*(first[k::EXPECTED] for k in range(EXPECTED)), last])
+        return np.concatenate([stay, will, self.loaded, turns]).astype(np.int32)
+
+    def _gaps_in_service(self) -> NDArray[np.float64]:
+        """Gaps [m] of candidates in the middle of the time that the frame serves, if all move on as now."""
+        span, numbers = SERVES * self._takes, self.scene.numbers
+        way = span * self.u + 0.5 * span**2 * self._gained
+        if fastest(way) <= numbers.reach:
+            return self.gaps
+        return gaps_at(self.topology, self.pairs, self.x + way, numbers.skin)
 
     def _with_loaded(self) -> NDArray[np.int32]:
         """The chosen slots, and those that the servo pressed on meanwhile: their forces must find a slot."""
@@ -377,12 +402,3 @@ class Krylov(LowRate):
             # the first frame is made before there are ticks to count
             self._takes = max((present - self.read_at) * self.dt, FORGET * self._takes, LEAST)
         return present
-
-
-def _hold_on_to_each_other(scene: Scene) -> bool:
-    """Whether a joint, or air, has bodies with a low loop on both sides."""
-    if scene.air is not None:
-        return True
-    points = scene.attachments.points[:, :, 0]
-    roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
-    return bool(((points >= 0) & (roles == LOW)).all(axis=1).any())

@@ -272,11 +272,10 @@ class LowRate(SlowLoop):
     def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
 
-        Attached points come first, then those under load, then candidates by the earliest time that they can
-        touch, up to `within` [s]. The near ones of a body stand side by side.
+        Attached points come first, then others as `ranked`. The near ones of a body stand side by side.
         """
         capacity = self.scene.capacity
-        chosen = distinct(np.concatenate([self.attached, self.loaded, self.ranked(within)]).astype(np.int32))
+        chosen = distinct(np.concatenate([self.attached, self.ranked(within)]).astype(np.int32))
         share = self.budget.contacts
         room = max(int(share * capacity.slots), len(self.attached))
         self.lost_slots = max(0, len(chosen) - room)
@@ -287,8 +286,9 @@ class LowRate(SlowLoop):
         return chosen, near
 
     def ranked(self, within: float) -> NDArray[np.int32]:
-        """Points of candidates that can touch within that time [s], the earliest first."""
-        return points_by(self.topology, self.pairs, self.arrival, within)
+        """Points under load, then those that can touch within that time [s], the earliest first."""
+        first = points_by(self.topology, self.pairs, self.arrival, within)
+        return np.concatenate([self.loaded.astype(np.int32), first])
 
     def open_frame(self, motion: int, chosen: NDArray[np.int32], near: int, link: Link | None = None) -> int:
         """Writer's slot with its slots, pairs and heads filled; members and contacts are still to come.

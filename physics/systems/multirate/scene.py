@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.chain_models import ChainModel, ChainState
 from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces
-from palpo.physics.collision.topology import STATIC, Topology
+from palpo.physics.collision.topology import LOW, STATIC, Topology
 from palpo.physics.compliance.hold import Hold
 from palpo.physics.contract.stages import Kind
 from palpo.physics.exchange.ahead import Ahead
@@ -198,6 +198,12 @@ class Scene:
         """First and past-the-last global point of each tool."""
         start, stop = self.tool_points.span
         return [(int(start), int(stop)), *(tool.span for tool in self.further)]
+
+    def holds_low_bodies_together(self) -> bool:
+        """Whether a joint, or air, has bodies with a low loop on both sides."""
+        points = self.attachments.points[:, :, 0]
+        roles = self.topology.body_role[self.topology.point_body[np.maximum(points, 0)]]
+        return self.air is not None or bool(((points >= 0) & (roles == LOW)).all(axis=1).any())
 
     def tool_frames(self) -> ChainState:
         """The frames of all tools at rest, one tool after another."""
