@@ -21,7 +21,7 @@ from palpo.physics.fem.material import Material
 from palpo.physics.fem.multigrid.hierarchy import Hierarchy
 from palpo.physics.fem.multigrid.solver import MultigridFactor
 from palpo.physics.fem.relaxation import PronySeries
-from palpo.physics.fem.strain import volume_ratios
+from palpo.physics.fem.strain import largest_gradient, volume_ratios
 from palpo.physics.fem.trailing import TrailingFactor
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
@@ -220,8 +220,7 @@ class SoftBody(SoftPoints):
         """Largest of all elements' Frobenius norms of dF/dt [1/s] at velocities v (free nodes, 3) [m/s]."""
         moves = np.zeros_like(self.x)
         moves[self.free] = v
-        rates = moves[self._elements.cells].transpose(0, 2, 1) @ self._elements.gradients
-        return float(np.sqrt((rates * rates).sum(axis=(1, 2)).max()))
+        return float(largest_gradient(moves, self._elements.cells, self._elements.gradients))
 
     def volume_ratios(self) -> NDArray[np.float64]:
         """Volumes of elements over those at rest, (m,); not above 0 where one is turned inside out."""

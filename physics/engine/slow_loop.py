@@ -88,6 +88,9 @@ class SlowLoop:
         """
         raise NotImplementedError
 
+    def foresee(self) -> None:
+        """What the next step needs of this one, begun when the frame is out."""
+
     def known(self) -> int:
         """Ticks whose forces are known by now."""
         return int(self.ticks["done"][0])
@@ -130,6 +133,7 @@ class SlowLoop:
         if self.patience is not None:
             told = patience_of(self.budget.period, self.ratio, self.dt, *self.patience)
         hand_over(self.frames, self.number, self.frame_id, told, self.live)
+        self.foresee()
 
     def taken_at(self) -> int:
         """Calls of the servo's tick before the one that took the last frame, -1 where none did so far."""

@@ -71,6 +71,24 @@ def equivalent_strain(x, cell, g):
 
 
 @kernel
+def largest_gradient(u, cells, gradients):
+    """The largest Frobenius norm of sum_a u_a g_a^T over elements (m, c), of a field u (n, 3)."""
+    most, f = 0.0, np.empty((3, 3))
+    for e in range(cells.shape[0]):
+        f[:] = 0.0
+        for a in range(cells.shape[1]):
+            for i in range(3):
+                for j in range(3):
+                    f[i, j] += u[cells[e, a], i] * gradients[e, a, j]
+        square = 0.0
+        for i in range(3):
+            for j in range(3):
+                square += f[i, j] * f[i, j]
+        most = max(most, square)
+    return math.sqrt(most)
+
+
+@kernel
 def volume_ratios(x, cells, gradients):
     """det F (m,) of elements (m, c) at x (n, 3) [m], in their mean: volumes over those at rest.
 

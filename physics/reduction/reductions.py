@@ -44,6 +44,10 @@ class Reduction(Protocol):
         """L7: the model about the present state into its page of a frame."""
         ...
 
+    def renew(self, pool: Executor) -> None:
+        """Once the frame is out: begin what the next model needs."""
+        ...
+
     @property
     def model(self) -> BodyModel:
         """The last one."""
@@ -105,6 +109,9 @@ class RigidReduction:
         write_motion(page, body.mass, centre, velocity, spin, inertia, body.q[0])
         page.frame.slot_rest[page.f, page.run] = 0.0
         write_compliance(page, np.zeros((3 * len(page.slots), 0)))
+
+    def renew(self, pool: Executor) -> None:
+        """Nothing ages."""
 
     @property
     def model(self) -> BodyModel:
@@ -175,6 +182,9 @@ class BeamReduction:
         modes, span = write_modes(page, body, grams)
         none = np.zeros((body.n_dof, 0))
         self._model = BodyModel(body, basis, modes, span, none, none.T, body.positions())
+
+    def renew(self, pool: Executor) -> None:
+        """All is made anew for each frame anyway."""
 
     @property
     def model(self) -> BodyModel:

@@ -114,8 +114,8 @@ class SoftReduction:
         self._rooms = np.zeros((3, body.n_dof * most))
         """Of the present basis and the one before by turns, and of what is made of it."""
         self._model = no_model(body)
-        self._blocks = np.zeros((0, 9))
-        """Of its tangent, in its axes."""
+        self._blocks = self._warped = np.zeros((0, 9))
+        """Of its tangent, in its axes; the same without the geometric part."""
         self._base, self._inertia = np.zeros((0, 3)), np.zeros((3, 3))
 
     def _centred(self) -> NDArray[np.float64]:
@@ -275,7 +275,6 @@ class SoftReduction:
         residual = force - alpha * self.mass * v
         if beta > 0.0:
             residual -= beta * self._times(blocks, v[:, None], np.empty((body.n_dof, 1)))[:, 0]
-        self.residual = self._worst_residual(warped)
         tail = [v, *self._accelerations(residual, pool)]
         if len(self.fields):
             tail += [factor.solve_many(walls) for factor in self.factors[:2]]
@@ -302,7 +301,12 @@ class SoftReduction:
         grams = Grams(basis, mass, stiffness, loads, speed, (self.mass, own))
         modes, span = write_modes(page, body, grams)
         self._model, self._base, self._blocks = BodyModel(body, basis, modes, span, rigid, share), x, blocks
+        self._warped = warped
         self._forget_dependent(modes)
+
+    def renew(self, pool: Executor) -> None:
+        """Factors and columns anew for the next model, on other threads, where the last one's have aged."""
+        self.residual = self._worst_residual(self._warped)
         if not self.residual <= RESIDUAL:
             self._begin_renewal(pool)
 

@@ -172,6 +172,7 @@ def compliance(run: LockStep, reduction: SoftReduction, nodes: np.ndarray) -> np
     k = len(nodes)
     with ThreadPoolExecutor(1) as pool:
         reduction.write(Page(frame, 0, 0, np.arange(k), nodes, k, h, run.scene.capacity.modes), pool)
+        reduction.renew(pool)
     return with_rigid_motion(frame, k, h)
 
 

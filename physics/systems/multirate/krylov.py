@@ -202,6 +202,11 @@ class Krylov(LowRate):
             self.bound_speed(f, (present - self.tick) * self.dt)
         return present
 
+    def foresee(self) -> None:
+        """See SlowLoop."""
+        for reduction in self.reductions:
+            reduction.renew(self.pool)
+
     def follow(self, tick: int) -> None:
         """L6: the full bodies up to `tick`, to where the servo has the model."""
         with self.timed("L6 follow"):
