@@ -27,7 +27,7 @@ from palpo.studies.tables import COLOURS
 
 MESHES = {(8, 10, 8): (4.0, 0.3, 4.0), (10, 12, 10): (5.0, 0.25, 5.0)}
 """Cells of a quarter, and their grading: at the middle of the top 2.3 and 1.6 mm."""
-STEPS = 72
+STEPS = 144
 RATIO = 0.49
 STIFF = 30.0
 """Pressure by which a point enters the ball by its radius, over Young's modulus."""
