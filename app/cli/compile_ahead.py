@@ -1,7 +1,7 @@
 """The first start on a machine: what a system compiles is shared out among processes with one cache.
 
-Compiling takes a minute or more, once for each version of the sources. Two processes share it, the tick in
-one and the servo with the slow loop in the other, while the program itself goes on drawing. It then finds the
+Compiling takes a minute or more, once for each version of the sources. Two processes share it, the tick and
+the servo in one and the slow loop in the other, while the program itself goes on drawing. It then finds the
 compiled code in the cache. Where a process fails, or there is no cache, the program compiles as it meets what
 it needs, and any error is told there.
 """
@@ -115,8 +115,12 @@ def _digest(*words: str) -> str:
 
 
 def _compile_tick(system: str) -> None:
-    for name in find_system(system).ticks:
+    """The ticks, what drives them, and what is left of the slow loops by then."""
+    found = find_system(system)
+    for name in found.ticks:
         importlib.import_module(name)
+    _compile_servo()
+    found.rehearse_beside()
 
 
 def _compile_servo() -> None:
@@ -138,7 +142,6 @@ def _compile_servo() -> None:
 
 def _compile_loops(system: str) -> None:
     """What the tick calls by address, and the slow loop of a scene that no tick moves."""
-    _compile_servo()
     found = find_system(system)
     for name in found.beside:
         importlib.import_module(name)

@@ -76,6 +76,10 @@ class System(ABC):
         for scene in self.rehearsed:
             rehearse(scene)
 
+    def rehearse_beside(self) -> None:
+        """The same of what another process can compile beside that, once it has the ticks; nothing here."""
+        return
+
 
 def find_system(name: str) -> System:
     """The system of this name, which is one of palpo.config.systems.all_systems."""

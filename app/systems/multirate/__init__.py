@@ -72,7 +72,7 @@ class Multirate(System):
     def rehearse(self) -> None:
         """Three slow periods; the bodies by themselves first, while another process compiles their kinds."""
         from palpo.app.systems.multirate.build import build_scene
-        from palpo.app.systems.multirate.rehearsal import REHEARSED, SHARED, rehearse, rehearse_air
+        from palpo.app.systems.multirate.rehearsal import REHEARSED, SHARED, rehearse
         from palpo.config.load import load_scene
         from palpo.physics.bodies.soft import SoftBody
         from palpo.physics.reduction.reductions import make_reduction
@@ -87,8 +87,13 @@ class Multirate(System):
                     member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
 
         rehearse(REHEARSED, (SHARED,))
-        rehearse_air()
         super().rehearse()
+
+    def rehearse_beside(self) -> None:
+        """Bodies between which air is shut in."""
+        from palpo.app.systems.multirate.rehearsal import rehearse_air
+
+        rehearse_air()
 
 
 SYSTEM = Multirate()
