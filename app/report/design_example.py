@@ -1,6 +1,5 @@
 """The worked example of docs/designing.md, from STL files to a chosen angle: writes its pictures."""
 
-import shutil
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,6 +8,7 @@ from palpo.app.cli import design
 from palpo.app.cli.progress import Progress
 from palpo.app.report.design_export import export
 from palpo.app.report.design_page import said, write_design
+from palpo.app.report.gallery import keep_small
 
 ANGLES = 25, 30, 35, 40, 45, 50
 """Of wedge and hook [degrees]."""
@@ -36,7 +36,7 @@ def main(pictures: Path) -> None:
         out.mkdir()
         write_design(out, found, share)
         for name in ("force", "body", "quality", "sweep", "parts"):
-            shutil.copy(out / f"{name}.png", pictures / f"design-{name}.png")
+            keep_small(out / f"{name}.png", pictures / f"design-{name}.png")
     design.print_found(found)
     print(said(share, PARTS))
 
