@@ -72,5 +72,41 @@ class Pace:
         return Latency(_percentile(self._latency, 50), _percentile(self._latency, 99))
 
 
+class Paced:
+    """What is drawn at a pace, and tells it. renderer: what draws; most_hz: frames a second at most."""
+
+    renderer: str
+    most_hz: float
+    _pace: Pace
+
+    @property
+    def frame_rate(self) -> float:
+        """Frames a second, lately; NaN before the second."""
+        return self._pace.frame_rate
+
+    @property
+    def draw_ms(self) -> float:
+        """Median time that a frame took to be drawn and shown, or sent [ms]; NaN before the first."""
+        return self._pace.draw_ms
+
+    @property
+    def latency(self) -> Latency:
+        """Time from the publication of a snapshot until the call that shows or sends it has returned [ms]."""
+        return self._pace.latency
+
+    def figures(self) -> dict[str, object]:
+        """How it draws: frames a second, time of one, how old its state is when it is shown [ms]."""
+        return {
+            "renderer": self.renderer,
+            "frames_hz": self.frame_rate,
+            "draw_ms": self.draw_ms,
+            "latency_ms": {"p50": self.latency.p50, "p99": self.latency.p99},
+        }
+
+    def at_most(self, hz: float) -> None:
+        """Draw so many frames a second from now on, but never more than most_hz."""
+        self._pace.at_most(min(hz, self.most_hz))
+
+
 def _percentile(nanoseconds: deque[int], q: float) -> float:
     return float(np.percentile(nanoseconds, q)) * 1e-6 if nanoseconds else float("nan")

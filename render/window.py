@@ -23,7 +23,7 @@ from palpo.render.framebuffer import SAMPLES, Framebuffer, Picture
 from palpo.render.glfw_context import GlfwContext
 from palpo.render.headset import Headset
 from palpo.render.layer import Layer
-from palpo.render.pace import Latency, Pace
+from palpo.render.pace import Pace, Paced
 from palpo.render.scene_view import SceneView, visible_points
 
 __all__ = ["Layer", "Window"]
@@ -41,7 +41,7 @@ MIRRORED_HZ = 20.0
 """Pictures a second in the window while a headset is worn."""
 
 
-class Window:
+class Window(Paced):
     """A window with a scene in it; RenderUnavailable, in one sentence, where there can be none.
 
     samples: of each pixel; None takes what the renderer can afford. render_hz: frames a second at most.
@@ -101,37 +101,9 @@ class Window:
         return int(width), int(height)
 
     @property
-    def frame_rate(self) -> float:
-        """Frames a second, lately; NaN before the second."""
-        return self._pace.frame_rate
-
-    @property
-    def draw_ms(self) -> float:
-        """Median time that a frame took to be drawn and shown [ms]; NaN before the first."""
-        return self._pace.draw_ms
-
-    @property
-    def latency(self) -> Latency:
-        """Time from the publication of a snapshot until the call that shows it has returned [ms]."""
-        return self._pace.latency
-
-    @property
     def told(self) -> tuple[str, ...]:
         """Sentences for whoever opened it: what keys and pointer do."""
         return tuple(f"  {keys:<24}{words}" for keys, words in key_list(True))
-
-    def figures(self) -> dict[str, object]:
-        """How it draws: frames a second, time of one, how old its state is when it is shown [ms]."""
-        return {
-            "renderer": self.renderer,
-            "frames_hz": self.frame_rate,
-            "draw_ms": self.draw_ms,
-            "latency_ms": {"p50": self.latency.p50, "p99": self.latency.p99},
-        }
-
-    def at_most(self, hz: float) -> None:
-        """Draw so many frames a second from now on, but never more than the renderer was said to."""
-        self._pace.at_most(min(hz, self.most_hz))
 
     def wear(self, headset: Headset | None) -> None:
         """Draw for this headset too, at its pace, and the window's own picture less often; None for none."""

@@ -21,7 +21,7 @@ from palpo.config.words import Refusal
 from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render.camera import CLOSEST, FARTHEST, Camera
 from palpo.render.controls import PLAIN, Controls, Modifiers
-from palpo.render.pace import Latency, Pace
+from palpo.render.pace import Pace, Paced
 from palpo.render.scene_view import visible_points
 
 PAGE_HZ = 30.0
@@ -70,7 +70,7 @@ class GivenView(NamedTuple):
     own: Camera
 
 
-class PageWindow:
+class PageWindow(Paced):
     """Pages with a scene on them, at a server. render_hz: pictures a second at most."""
 
     def __init__(self, server: Server, render_hz: float = PAGE_HZ) -> None:
@@ -96,36 +96,9 @@ class PageWindow:
 
     # ---- as a window
 
+    renderer = "pages in browsers"
     told: tuple[str, ...] = ()
     """The panel says what can be done."""
-
-    @property
-    def frame_rate(self) -> float:
-        """Pictures a second, lately; NaN before the second."""
-        return self._pace.frame_rate
-
-    @property
-    def draw_ms(self) -> float:
-        """Median time that a picture took to be handed to the pages [ms]; NaN before the first."""
-        return self._pace.draw_ms
-
-    @property
-    def latency(self) -> Latency:
-        """Time from the publication of a snapshot until it is on its way to the pages [ms]."""
-        return self._pace.latency
-
-    def figures(self) -> dict[str, object]:
-        """How it draws: pictures a second, time of one, how old its state is when it is sent [ms]."""
-        return {
-            "renderer": "pages in browsers",
-            "frames_hz": self.frame_rate,
-            "draw_ms": self.draw_ms,
-            "latency_ms": {"p50": self.latency.p50, "p99": self.latency.p99},
-        }
-
-    def at_most(self, hz: float) -> None:
-        """So many pictures a second from now on, but never more than was said at first."""
-        self._pace.at_most(min(hz, self.most_hz))
 
     def wear(self, headset: object) -> None:
         """No headset is worn by a page."""

@@ -29,7 +29,7 @@ class IsotropicLaw:
     """An elastic material, made as `Law(lam, mu, shape)`: at F = 1 it is without stress, and has Hooke's
     stiffness of the Lame constants [Pa]. Its energy has a part of its own and, of the volume,
     lam / 2 ln(J)^2 - more ln J - (pull - more) (J - 1), the first of which may be one of several elements'
-    mean of J. Below J = 0.4 the logarithms go on as straight lines
+    mean of J. Below J = 0.4 and above 2 the logarithms go on as straight lines
     (`palpo.physics.fem.principal.volume_law`), so that flat and inverted elements have a force, too.
 
     response(constants, s (k, 3), out (k, RESPONSE)): compiled; what palpo.physics.fem.principal names, of its

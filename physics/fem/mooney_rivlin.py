@@ -5,7 +5,7 @@
 I = F : F, II = cof F : cof F, J = det F, and ln J as in IsotropicLaw: at rest without stress and with Hooke's
 stiffness of lam and mu = 2 (c10 + c01). Where the volume stays, it is the law of the textbooks.
 Sources: Rivlin & Saunders, Large elastic deformations of isotropic materials VII (Phil. Trans. A 243, 1951);
-the terms in J after Smith, de Goes & Kim (ACM TOG 37, 2018), section 3.
+the terms in J as in neo_hookean.py, so much of them as leaves Hooke's stiffness at rest.
 """
 
 import numpy as np

@@ -12,7 +12,8 @@ goes on as its Taylor polynomial of second degree in r^2 where it would be a tho
 rest, and below r = 0.05: so it is even in r, as smooth, and never overflows.
 Sources: Ogden, Large deformation isotropic elasticity (Proc. R. Soc. A 326, 1972); for the products, which
 make the energy polyconvex, Ball, Convexity conditions and existence theorems in nonlinear elasticity (Arch.
-Rational Mech. Anal. 63, 1977); the terms in J after Smith, de Goes & Kim (ACM TOG 37, 2018), section 3.
+Rational Mech. Anal. 63, 1977); the terms in J, with
+pull and more of IsotropicLaw, as in neo_hookean.py.
 """
 
 import math

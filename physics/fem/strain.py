@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.fem.elements import SolidMesh, element_of
-from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 class NodalStrain:
@@ -70,16 +70,22 @@ def equivalent_strain(x, cell, g):
     return math.sqrt(2.0 / 3.0 * max(square - trace * trace / 3.0, 0.0))
 
 
+@inlined
+def _gradient(u, cell, g, f):
+    """f (3, 3) = sum_a u_a g_a^T of an element's nodes cell (c,) and their gradients g (c, 3)."""
+    f[:] = 0.0
+    for a in range(cell.size):
+        for i in range(3):
+            for j in range(3):
+                f[i, j] += u[cell[a], i] * g[a, j]
+
+
 @kernel
 def largest_gradient(u, cells, gradients):
     """The largest Frobenius norm of sum_a u_a g_a^T over elements (m, c), of a field u (n, 3)."""
     most, f = 0.0, np.empty((3, 3))
     for e in range(cells.shape[0]):
-        f[:] = 0.0
-        for a in range(cells.shape[1]):
-            for i in range(3):
-                for j in range(3):
-                    f[i, j] += u[cells[e, a], i] * gradients[e, a, j]
+        _gradient(u, cells[e], gradients[e], f)
         square = 0.0
         for i in range(3):
             for j in range(3):
@@ -96,11 +102,7 @@ def volume_ratios(x, cells, gradients):
     """
     out, f = np.empty(cells.shape[0]), np.empty((3, 3))
     for e in range(cells.shape[0]):
-        f[:] = 0.0
-        for a in range(cells.shape[1]):
-            for i in range(3):
-                for j in range(3):
-                    f[i, j] += x[cells[e, a], i] * gradients[e, a, j]
+        _gradient(x, cells[e], gradients[e], f)
         volume = f[0, 0] * (f[1, 1] * f[2, 2] - f[1, 2] * f[2, 1])
         volume -= f[0, 1] * (f[1, 0] * f[2, 2] - f[1, 2] * f[2, 0])
         volume += f[0, 2] * (f[1, 0] * f[2, 1] - f[1, 1] * f[2, 0])
