@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import njit
+from numba.core.compiler import Flags
 
 from palpo.physics.numerics import kernels
-from palpo.physics.numerics.kernel_parts import PartLibrary
+from palpo.physics.numerics.kernel_parts import KernelFlags, PartLibrary
 from palpo.physics.numerics.kernels import GENERATIONS, inlined, kernel
 from palpo.physics.numerics.shipped import LEVELS, NATIVE, abilities, levels
 
@@ -343,3 +344,14 @@ def test_the_program_compiles_through_these_decorators_only():
         for path in sorted((ROOT / package).rglob("*.py")):
             if path != ROOT / "physics/numerics/kernels.py":
                 assert not bare.search(path.read_text("utf-8")), path.relative_to(ROOT)
+
+
+def test_rules_are_told_apart_as_numba_tells_them():
+    """What is compiled for one caller serves another only if both have the same rules."""
+    plain = [Flags() for _ in range(4)]
+    plain[1].fastmath, plain[2].fastmath, plain[3].forceinline = {"contract"}, {"reassoc"}, True
+    for one in plain:
+        for other in plain:
+            alike = KernelFlags(one) == KernelFlags(other)
+            assert alike == (one == other) == (one is other)
+            assert not alike or hash(KernelFlags(one)) == hash(KernelFlags(other).copy())
