@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.volume_mesh import solid, tetrahedra
+from palpo.app.build.volume_mesh import segment, solid, tetrahedra
 from palpo.app.runtime.memory import require_stiffness
 from palpo.app.visual.solids import capsule_surface, round_surface
 from palpo.config.schema.body import Beam, Quasistatic, Rigid, Soft, Static
@@ -98,6 +98,8 @@ def cells_of(g: SoftGeometry | SolidGeometry) -> TetMesh | HexMesh:
             mesh = read_body(g.path).mesh
             assert isinstance(mesh, TetMesh | HexMesh)
             return mesh
+        case "segment":
+            return segment(g)
         case _:
             return solid(g)
 

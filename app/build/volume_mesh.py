@@ -7,6 +7,7 @@ GPL: no part of Palpo and never loaded by it. It runs as a program of its own, w
 another, and only for files that need it.
 """
 
+import hashlib
 import importlib.util
 import re
 import shutil
@@ -19,19 +20,20 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress, Silent
 from palpo.app.runtime.memory import require_stiffness
-from palpo.config.schema.geometry import VolumeFile
+from palpo.config.schema.geometry import Segment, VolumeFile
 from palpo.config.words import Refusal
 from palpo.physics.bodies.io import content_key
 from palpo.physics.collision.distance_field import exact_field, signed_distance
-from palpo.physics.mesh import io
+from palpo.physics.mesh import io, labels
 from palpo.physics.mesh.creases import SHARP, onto_creases
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.stuffing import stuffed
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.mesh.tet import TetMesh, validate_tets
+from palpo.physics.mesh.tet import TetMesh, largest_piece, validate_tets
 from palpo.physics.numerics.cache import cache_folder
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.own import keep, kept
@@ -43,6 +45,8 @@ DIMENSIONS = {"1D": 0.0, "2D": 0.1, "3D": 0.4}
 GMSH = "import sys, gmsh; gmsh.initialize(sys.argv, run=True); gmsh.finalize()"
 MOST_LOST = 0.15
 """Share of a surface's volume that a lattice may leave out, at its corners."""
+LEAST_WHOLE = 0.95
+"""Share of a segmented part's volume that must hang together."""
 _STEP = re.compile(r"Meshing (\dD)")
 _SHARE = re.compile(r"\[\s*(\d+)%\]")
 
@@ -118,6 +122,54 @@ def tetrahedra(told: VolumeFile, progress: Progress | None = None) -> TetMesh:
     return mesh
 
 
+def segment(told: Segment) -> TetMesh:
+    """Tetrahedra of a part of a segmented volume [m]; raises as `fill_part` and `labels.read_labels` do."""
+    digest = hashlib.sha256(Path(told.path).read_bytes()).hexdigest()
+    return _of_part(told.path, digest, told.label, told.size)
+
+
+@lru_cache(maxsize=1)
+def _labels(path: str, _content: str) -> labels.LabelVolume:
+    return labels.read_labels(path)
+
+
+@lru_cache(maxsize=8)
+def _of_part(path: str, content: str, label: int, size: float) -> TetMesh:
+    return fill_part(_labels(path, content).part(label), size)
+
+
+def fill_part(part: labels.LabelledPart, size: float) -> TetMesh:
+    """Tetrahedra of edges about `size` [m] of a part; specks that do not hang together with it are left out.
+
+    Raises InputError for what the size does not resolve, and where specks are more than that, and Refusal for
+    more elements than the machine holds.
+    """
+    _require_lattice(part.box, size, part.name)
+    mesh = stuffed(part.inside, part.box, size)
+    lost = abs(1.0 - mesh.volume / part.volume) if len(mesh.tets) else 1.0
+    if lost > MOST_LOST:
+        raise InputError(
+            f"{part.name}: tetrahedra of size = {size:g} m err by {lost:.0%} of its volume, "
+            f"{part.volume:.3g} m3; give a smaller size."
+        )
+    main = largest_piece(mesh)
+    share = main.volume / mesh.volume
+    if share < LEAST_WHOLE:
+        raise InputError(
+            f"{part.name}: falls into pieces, the largest with {share:.0%} of its volume; join them, or give "
+            "each a label of its own."
+        )
+    validate_tets(main.nodes, main.tets, part.name)
+    return main
+
+
+def _require_lattice(box: NDArray[np.float64], size: float, source: str) -> None:
+    """Refusal where a lattice of `size` over a box (2, 3) holds more than the machine."""
+    # it has two nodes and twelve tetrahedra to a cube
+    cubes = float(np.prod(np.ceil(np.ptp(box, axis=0) / size) + 2.0))
+    require_stiffness(f"{source}, size {size:g}", round(2.0 * cubes), round(12.0 * cubes), 4)
+
+
 @lru_cache(maxsize=8)
 def _filled(path: str, _content: str, size: float) -> TetMesh:
     """Tetrahedra in the surface of a file, in its unit."""
@@ -132,9 +184,7 @@ def fill(surface: SurfaceMesh, size: float, source: str) -> TetMesh:
     """
     corners = surface.vertices[surface.used_vertices]
     box = np.array([corners.min(axis=0), corners.max(axis=0)])
-    # a lattice has two nodes and twelve tetrahedra to a cube
-    cubes = float(np.prod(np.ceil(np.ptp(box, axis=0) / size) + 2.0))
-    require_stiffness(f"{source}, size {size:g}", round(2.0 * cubes), round(12.0 * cubes), 4)
+    _require_lattice(box, size, source)
     field = exact_field(surface, source=source)
     mesh = stuffed(lambda points: -signed_distance(field, points)[0], box, size)
     lost = 1.0 - mesh.volume / surface.signed_volume if len(mesh.tets) else 1.0

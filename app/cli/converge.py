@@ -202,7 +202,7 @@ def finer_mesh(body: Soft, times: float) -> list[str]:
         return [f"{place}.{key}={round(times * getattr(g, key))}" for key in COUNTS[g.kind]]
     if g.kind == "liver":
         return [f"{place}.spacing={g.spacing / times!r}"]
-    if g.kind == "file" and g.size is not None:
+    if g.kind in ("file", "segment") and g.size is not None:
         return [f"{place}.size={g.size / times!r}"]
     raise Refusal(
         f'{place}.kind = "{g.kind}": it does not say how it is cut; a block or a surface with a size does'

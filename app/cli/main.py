@@ -64,9 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     materials.set_defaults(command=_materials)
 
     mesh = commands.add_parser("mesh", help="look at a mesh file; fill a surface with tetrahedra")
-    mesh.add_argument("file", metavar="FILE", help="STL, OBJ, PLY, glTF, Gmsh, VTK or VTU")
+    mesh.add_argument("file", metavar="FILE", help="STL, OBJ, PLY, glTF, Gmsh, VTK, VTU, NRRD or NIfTI")
     mesh.add_argument("--size", type=float, metavar="M", help="edge of the tetrahedra in a surface [m]")
     mesh.add_argument("--scale", type=float, default=1.0, metavar="M", help="metres per unit of the file")
+    mesh.add_argument(
+        "--label", type=int, metavar="N", help="of a segmented volume, the part to fill; without it, all"
+    )
     mesh.add_argument("--out", metavar="FILE", help="write the tetrahedra, in metres: .vtu, .vtk or .msh")
     mesh.add_argument("--picture", metavar="PNG", help="draw the mesh with its edges")
     mesh.set_defaults(command=_mesh)
@@ -131,7 +134,7 @@ def _materials(options: argparse.Namespace) -> int:
 def _mesh(options: argparse.Namespace) -> int:
     from palpo.app.cli.meshing import look_at
 
-    look_at(options.file, options.size, options.scale, options.out, options.picture)
+    look_at(options.file, options.size, options.scale, options.label, options.out, options.picture)
     return 0
 
 

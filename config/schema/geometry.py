@@ -21,6 +21,7 @@ Resolution = Literal[76, 125, 141, 151, 159, 203, 363, 415, 455, 502, 552, 576, 
 VOLUME_FILES = (".msh", ".vtk", ".vtu")
 CLOSED_FILES = (".stl", ".obj", ".ply", ".glb", ".gltf")
 SURFACE_FILES = (*CLOSED_FILES, *VOLUME_FILES)
+SEGMENTED_FILES = (".nrrd", ".nii", ".nii.gz")
 BODY_FILES = (".h5", ".hdf5")
 CAD_FILES = (".step", ".stp")
 FILLED_FILES = (*CLOSED_FILES, *CAD_FILES)
@@ -348,7 +349,7 @@ class FileOf:
         if path is None:
             return None
         full = Path((info.context or {}).get("folder", "."), path).expanduser()
-        if full.suffix.lower() not in self.endings:
+        if not full.name.lower().endswith(self.endings):
             raise ValueError(f"has an ending that is not read here; use {in_words(list(self.endings))}")
         if not full.is_file():
             raise ValueError(f"is not there; a relative path starts at the scene's folder, {full.parent}")
@@ -411,6 +412,19 @@ class SurfaceFile(_MeshFile):
     )
 
 
+class Segment(Spec):
+    """A part of a segmented volume, NRRD or NIfTI; x points to the patient's right, y to the front, z up."""
+
+    kind: Literal["segment"] = "segment"
+    path: Annotated[str, FileOf(*SEGMENTED_FILES)] = Field(
+        description="The volume; it says its unit. A relative path starts at the scene's folder."
+    )
+    label: Annotated[Count, Field(ge=-32768, le=2**20)] = Field(
+        description="The number that the part's voxels have; `palpo mesh` lists them."
+    )
+    size: PositiveLength = Field(description="Edge of the tetrahedra that fill it.")
+
+
 class HexBlock(GridGeometry):
     """A block of hexahedra, centred at its origin."""
 
@@ -431,7 +445,7 @@ class SolidFile(VolumeFile):
 
 
 SolidGeometry = Annotated[
-    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | BodyFile,
+    HexBlock | Block | Cylinder | Sphere | Ellipsoid | SolidFile | Segment | BodyFile,
     Field(discriminator="kind"),
     Kinds(),
 ]
@@ -448,7 +462,8 @@ SoftGeometry = Annotated[
     | ProngPart
     | CupModel
     | RevolvedCup
-    | VolumeFile,
+    | VolumeFile
+    | Segment,
     Field(discriminator="kind"),
     Kinds(),
 ]
@@ -466,7 +481,8 @@ RigidGeometry = Annotated[
     | TunnelBlock
     | Liver
     | Plug
-    | SurfaceFile,
+    | SurfaceFile
+    | Segment,
     Field(discriminator="kind"),
     Kinds(),
 ]

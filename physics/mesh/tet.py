@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.mesh.checks import as_cells, as_points, require_referenced
+from palpo.physics.mesh.checks import as_cells, as_points, drop_unreferenced, require_referenced
 from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.surface import SurfaceMesh
 from palpo.physics.numerics.errors import InputError
@@ -63,6 +63,20 @@ class TetMesh:
     def with_nodes(self, nodes: NDArray[np.float64]) -> "TetMesh":
         """The same elements at other positions [m], shape (n, 3)."""
         return TetMesh(nodes, self.tets)
+
+
+def largest_piece(mesh: TetMesh) -> TetMesh:
+    """Of what hangs together by faces, the piece of the largest volume."""
+    met = distinct_sides(mesh.tets[:, OUTWARD_FACES].reshape(-1, 3)).of
+    order = np.argsort(met, kind="stable")
+    pairs = np.flatnonzero(np.diff(met[order]) == 0)
+    graph = coo_array(
+        (np.ones(len(pairs), np.int8), (order[pairs] // 4, order[pairs + 1] // 4)),
+        shape=(len(mesh.tets),) * 2,
+    )
+    piece = connected_components(graph, directed=False)[1]
+    largest = int(np.bincount(piece, mesh.volumes).argmax())
+    return TetMesh(*drop_unreferenced(mesh.nodes, mesh.tets[piece == largest]))
 
 
 def tet_volumes(nodes: NDArray[np.float64], tets: NDArray[np.int32]) -> NDArray[np.float64]:

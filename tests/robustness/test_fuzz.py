@@ -17,10 +17,13 @@ from typing import Any
 
 import h5py
 import meshio
+import nibabel
+import nrrd
 import numpy as np
 import pytest
 
 import palpo
+from palpo.app.build.volume_mesh import fill_part
 from palpo.app.cli.refusal import speaks
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
@@ -35,6 +38,7 @@ from palpo.physics.contact.problem import ContactProblem, Stop
 from palpo.physics.contact.solvers.registry import find_solver
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.io import read_solid_mesh, read_surface_mesh
+from palpo.physics.mesh.labels import read_labels
 
 DEPTH = float(os.environ.get("PALPO_FUZZ", "1"))
 SEED = int(os.environ.get("PALPO_FUZZ_SEED", "20261122"))
@@ -341,6 +345,20 @@ def test_a_mesh_is_read_or_refused_in_words(tmp_path, suffix):
         for read in (read_solid_mesh, read_surface_mesh):
             with told(number, suffix, how):
                 read(path)
+
+
+@pytest.mark.parametrize("suffix", [".nrrd", ".nii"])
+def test_a_segmented_volume_is_read_or_refused_in_words(tmp_path, suffix):
+    values, whole = np.zeros((6, 5, 4), np.int16), tmp_path / f"whole{suffix}"
+    values[1:5, 1:4, 1:3] = 3
+    if suffix == ".nrrd":
+        nrrd.write(str(whole), values, {"encoding": "raw", "space": "RAS", "space directions": np.eye(3)})
+    else:
+        nibabel.save(nibabel.Nifti1Image(values, np.eye(4)), whole)
+    for number, rng in draws(9, 300):
+        path, how = spoilt(whole, tmp_path, rng)
+        with told(number, suffix, how):
+            fill_part(read_labels(path).part(3), 1e-3)
 
 
 def problem_files(folder: Path) -> list[Path]:
