@@ -74,6 +74,19 @@ def _parser() -> argparse.ArgumentParser:
     mesh.add_argument("--picture", metavar="PNG", help="draw the mesh with its edges")
     mesh.set_defaults(command=_mesh)
 
+    new = commands.add_parser("new", help="make a scene of your own part, by three questions")
+    new.add_argument("file", metavar="FILE", help="STL, OBJ, PLY, glTF, Gmsh, VTK, VTU, NRRD or NIfTI")
+    new.add_argument("--out", metavar="FILE", help="name of the scene's file (FILE's, with .toml)")
+    new.add_argument("--material", metavar="NAME", help="a name of `palpo materials`, or rigid")
+    new.add_argument("--unit", choices=("mm", "cm", "m"), help="of the file's lengths")
+    new.add_argument("--label", type=int, metavar="N", help="of a segmented volume, the part")
+    new.add_argument("--held", choices=("bottom", "ends", "nothing"), help="what never moves")
+    new.add_argument(
+        "--size", type=float, metavar="M", help="edge of the tetrahedra [m] (a 14th of its length)"
+    )
+    new.add_argument("--up", choices=("y", "z"), help="the file's axis that points up (y; of a volume z)")
+    new.set_defaults(command=_new)
+
     ahead = commands.add_parser(
         "compile", help="compile everything now, so that the first run starts at once"
     )
@@ -135,6 +148,17 @@ def _mesh(options: argparse.Namespace) -> int:
     from palpo.app.cli.meshing import look_at
 
     look_at(options.file, options.size, options.scale, options.label, options.out, options.picture)
+    return 0
+
+
+def _new(options: argparse.Namespace) -> int:
+    from palpo.app.cli.new_scene import make_scene
+
+    made = make_scene(
+        options.file, options.out, options.material, options.unit, options.held, options.label, options.size,
+        options.up,
+    )  # fmt: skip
+    print(f"{made} is written; palpo run {made} lets you feel it")
     return 0
 
 

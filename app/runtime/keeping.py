@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from palpo.app.runtime.session import Session
 from palpo.config.load import scene_tables
 from palpo.config.schema.scene import BaseScene
 from palpo.config.toml import write_toml
+from palpo.config.words import Refusal
 from palpo.haptics.control import is_frozen, tick_count
 from palpo.physics.exchange.budget import Budget
 
@@ -76,6 +79,20 @@ def go_back(session: Session, kept: Kept) -> None:
         if budget != loop.budget:
             loop.low.set_budget(loop.budget)
     session.paused = True
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a file, whole from the first moment that it is seen; Refusal where one is there already."""
+    half = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        half.write_text(text, "utf-8")
+        os.link(half, path)
+    except FileExistsError:
+        raise Refusal(f"{path}: is there already; choose another name") from None
+    except OSError as error:
+        raise Refusal(f"{path}: cannot be written ({error.strerror or error})") from None
+    finally:
+        half.unlink(missing_ok=True)
 
 
 def scene_text(spec: BaseScene) -> str:

@@ -22,7 +22,7 @@ from palpo.app.runtime.cards import cards
 from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, Screen, give_way, named, own_window
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking, how_to_take
-from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text
+from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text, write_new
 from palpo.app.runtime.knob import ViewKnob
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
@@ -367,7 +367,7 @@ class Operator(Desk):
                 self._go(self._kept.options, self._kept)
             case "save" if self._session is not None:
                 path = named("scene", self._session.options.scene, "toml")
-                path.write_text(scene_text(self._session.spec), "utf-8")
+                write_new(path, scene_text(self._session.spec))
                 self._say(f"scene {path}")
             case "mute" if session is not None:
                 self._muted = not self._muted
