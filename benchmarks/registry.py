@@ -8,6 +8,7 @@ from palpo.benchmarks.large_body import large_body
 from palpo.benchmarks.latency import latency
 from palpo.benchmarks.low_step import low_step
 from palpo.benchmarks.memory import memory
+from palpo.benchmarks.pictures import pictures
 from palpo.benchmarks.realtime import realtime
 from palpo.benchmarks.remote import remote
 from palpo.benchmarks.servo import servo
@@ -45,4 +46,5 @@ BENCHES: dict[str, Callable[..., dict[str, Any]]] = {
     "soak": soak,
     "stall": stall,
     "remote": remote,
+    "pictures": pictures,
 }

@@ -11,6 +11,18 @@ from palpo.render.gl import RenderUnavailable
 Picture = NDArray[np.uint8]
 
 SAMPLES = 4
+SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
+"""In the names of renderers that draw on the processor."""
+
+
+def on_processor(renderer: str) -> bool:
+    """Whether a renderer of this name takes the processor's time."""
+    return any(name in renderer.lower() for name in SOFTWARE)
+
+
+def window_samples(renderer: str) -> int:
+    """Samples of each pixel of a window: on the processor one, and bodies' edges are smoothed as lines."""
+    return 0 if on_processor(renderer) else SAMPLES
 
 
 class Framebuffer:
@@ -54,6 +66,11 @@ class Framebuffer:
         self._resolve()
         self._copy(self._resolved, 0, self.width)
         gl.check()
+
+    def copy(self, other: Framebuffer) -> None:
+        """Copy what was drawn, one sample a pixel, into another of this size."""
+        self._resolve()
+        self._copy(self._resolved, other._drawn, self.width)
 
     def copy_to_texture(self, frame: int, texture: int) -> None:
         """Copy what was drawn into a texture of this size, through another framebuffer's number."""

@@ -39,6 +39,11 @@ def bound() -> str:
     return _BOUND.get(type(platform).__name__, "native") if platform is not None else ""
 
 
+def renderer() -> str:
+    """What draws in the current context, as it calls itself."""
+    return str(__getattr__("glGetString")(__getattr__("GL_RENDERER")), "utf-8", "replace")
+
+
 def load(platform: str) -> None:
     """Bind PyOpenGL to `platform`: "egl" for pictures without a display, or that of windows.
 

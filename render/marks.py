@@ -37,7 +37,7 @@ class MarkLayer:
                 shape.stream_instances(rows)
         if not any(counts.values()):
             return
-        self._program.use(to_clip=to_clip, eye=eye, light=light, gloss=0.6, glow=0.45)
+        self._program.use(to_clip=to_clip, eye=eye, light=light, gloss=0.6, glow=0.45, depth=0.0, mirror=0.0)
         gl.glEnable(gl.GL_CULL_FACE)
         gl.glEnable(gl.GL_BLEND)
         if through:

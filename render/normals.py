@@ -1,4 +1,4 @@
-"""Smooth normals of a deforming triangle mesh that keep its sharp edges sharp."""
+"""Normals of triangles, and smooth patches of a mesh that keep its sharp edges sharp."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ def corner_weights(vertices: Floats, triangles: Indices) -> Floats:
     area = np.linalg.norm(face_normals(vertices, triangles), axis=1)[:, None]
     angles: Floats = np.arctan2(area, np.einsum("fki,fki->fk", ahead, behind))
     return np.divide(angles, area, out=np.zeros_like(angles), where=area > 0.0)
-
-
-def unique_edges(triangles: Indices) -> Indices:
-    """Each edge of the mesh once, shape (e, 2)."""
-    edges = np.sort(triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2), axis=1)
-    return np.unique(edges, axis=0)
 
 
 def split_at_creases(vertices: Floats, triangles: Indices, crease: float = CREASE) -> tuple[Indices, Indices]:
@@ -71,27 +65,3 @@ def _neighbours(triangles: Indices) -> tuple[NDArray[np.int64], NDArray[np.int64
         np.concatenate([low[:-1][same], high[:-1][same]]),
         np.concatenate([low[1:][same], high[1:][same]]),
     )
-
-
-class SmoothSurface:
-    """Positions and normals of a mesh to be drawn, from its present vertices."""
-
-    def __init__(self, vertices: Floats, triangles: Indices, crease: float = CREASE) -> None:
-        self._mesh = np.asarray(triangles, np.int32)
-        self.source, self.triangles = split_at_creases(np.asarray(vertices, float), self._mesh, crease)
-        m, k = len(self._mesh), len(self.source)
-        faces, weights = np.repeat(np.arange(m), 3), corner_weights(np.asarray(vertices, float), self._mesh)
-        self._gather = sparse.csr_matrix((weights.ravel(), (self.triangles.ravel(), faces)), shape=(k, m))
-        copies = np.zeros(int(self._mesh.max(initial=-1)) + 1, np.int32)
-        copies[self.source] = np.arange(k)
-        self.edges = copies[unique_edges(self._mesh)]
-
-    def rows(self, vertices: Floats) -> NDArray[np.float32]:
-        """Position and unit normal of each drawn vertex, shape (k, 6).
-
-        A face counts by its angle at the vertex as it was at first, so that a round body looks round however
-        its faces are cut, and by how much it has grown since.
-        """
-        normals = self._gather @ face_normals(vertices, self._mesh)
-        normals /= np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
-        return np.hstack([vertices[self.source], normals]).astype(np.float32)

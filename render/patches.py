@@ -23,7 +23,7 @@ class PatchLayer:
 
     def __init__(self) -> None:
         self._lit = Program("surface", "lit", "MAPPED")
-        self._array = VertexArray((3, 3, 1))
+        self._array = VertexArray((3, 3, 1, 1))
         self._count = 0
 
     def update(self, state: SceneState) -> None:
@@ -36,7 +36,7 @@ class PatchLayer:
         """Draw them over what the depth buffer holds."""
         if not self._count:
             return
-        self._lit.use(to_clip=to_clip, eye=eye, light=light, gloss=0.0, glow=0.0)
+        self._lit.use(to_clip=to_clip, eye=eye, light=light, gloss=0.0, glow=0.0, depth=0.0, mirror=0.0)
         self._lit.set(colour_map=palette.COLOUR_MAP)
         gl.glEnable(gl.GL_BLEND)
         # Each pixel once: both walls of a cavity on top of each other would hide what is before them.
@@ -63,10 +63,10 @@ class PatchLayer:
 
 
 def _rows(state: SceneState) -> NDArray[np.float32]:
-    """Position, normal and share of the colour bar of each corner, (3 p, 7)."""
+    """Position, normal, share of the colour bar and open part of the sky of each corner, (3 p, 8)."""
     corners = state.patch
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-300)
     share = shares(state, state.patch_scalar)
-    each = np.column_stack([normal, share]).repeat(3, axis=0)
+    each = np.column_stack([normal, share, np.ones(len(share))]).repeat(3, axis=0)
     return np.hstack([corners.reshape(-1, 3), each]).astype(np.float32)

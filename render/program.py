@@ -12,6 +12,8 @@ from palpo.render import gl
 
 SHADERS = Path(__file__).parent / "shaders"
 FLOAT_BYTES = 4
+LINES = "lines"
+"""Name of the indices that are drawn once."""
 
 
 class Program:
@@ -89,7 +91,7 @@ class VertexArray:
     def set_indices(self, name: str, indices: ArrayLike) -> None:
         """Keep an index list under a name: one array can be drawn as triangles and as edges."""
         flat = np.ascontiguousarray(indices, np.uint32).ravel()
-        buffer = self._generate()
+        buffer = self._indices[name][0] if name in self._indices else self._generate()
         gl.glBindVertexArray(0)
         gl.glBindBuffer(gl.GL_ELEMENT_ARRAY_BUFFER, buffer)
         gl.glBufferData(gl.GL_ELEMENT_ARRAY_BUFFER, flat.nbytes, flat, gl.GL_STATIC_DRAW)
@@ -106,6 +108,11 @@ class VertexArray:
         else:
             gl.glDrawElementsInstanced(mode, count, gl.GL_UNSIGNED_INT, None, instances)
         gl.glBindVertexArray(0)
+
+    def draw_edges(self, edges: ArrayLike) -> None:
+        """Draw lines between these pairs of vertices (e, 2), now and not again."""
+        self.set_indices(LINES, edges)
+        self.draw(gl.GL_LINES, LINES)
 
     def draw_all(self, mode: int, count: int) -> None:
         """Draw the first `count` vertices in their order."""

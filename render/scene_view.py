@@ -26,8 +26,9 @@ TRIAD_REACH = 1.35  # half the height that it shows, in lengths of an axis
 class SceneView:
     """Needs a current OpenGL 3.3 context at every call."""
 
-    def __init__(self, geometry: SceneGeometry, state: SceneState) -> None:
-        self.geometry = geometry
+    def __init__(self, geometry: SceneGeometry, state: SceneState, smooth: bool = False) -> None:
+        """smooth: whether bodies end in tones between two colours, where pixels have one sample only."""
+        self.geometry, self._smooth = geometry, smooth
         self._background = Program("background", "background")
         self._empty = gl.glGenVertexArrays(1)
         self._ground = GroundLayer(geometry, state.vertices)
@@ -91,7 +92,7 @@ class SceneView:
         plane = self._ground.plane
         if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
             self._surfaces.draw_shadow(to_clip, plane, LIGHT)
-        self._surfaces.draw(to_clip, eye, LIGHT, overlays.wireframe)
+        self._surfaces.draw(to_clip, eye, LIGHT, overlays.wireframe, self._smooth)
         self._patches.draw(to_clip, eye, LIGHT)
         if overlays.rest:
             self._surfaces.draw_rest(to_clip)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render import gl, palette
-from palpo.render.normals import SmoothSurface
 from palpo.render.program import Program, VertexArray
+from palpo.render.smooth_surface import SmoothSurface
 from palpo.render.stencil import GHOST, REST, once
 from palpo.render.stencil import SHADOW as SHADOWED
 from palpo.render.tubes import Tube
@@ -19,39 +20,101 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 SHADOW = (0.10, 0.13, 0.20, 0.17)
+SHADOW_OFFSET = -2.0
+"""Steps of the depth buffer towards the eye: a shadow lies in the very plane that it falls on."""
 EDGE_OPACITY = 0.38
 VEIL, EDGES = (0.17, 0.34), (0.42, 0.6)
 """Opacity of the faces and of the edges of the shape at rest, and of a ghost."""
 NO_VALUE = -1.0
+MAPPED, PATTERNED = "MAPPED", "PATTERNED"
+"""What programs for colours by a value and for specks are compiled with."""
+
+
+class Look(NamedTuple):
+    """How a material meets light: see `shaders/lit.frag`."""
+
+    gloss: float = 1.0
+    depth: float = 0.0
+    mirror: float = 0.0
+    specks: float = 0.0
+    opacity: float = 1.0
+
+
+LOOKS = {
+    "soft": Look(gloss=1.2, depth=0.45, specks=0.16),
+    "clear": Look(gloss=1.6, depth=0.6, mirror=0.06, opacity=0.72),
+    "hard": Look(mirror=0.22),
+}
+SPECK = 0.016
+"""Size of a speck, in scene lengths."""
+FINEST = 6000
+"""Triangles of a scene's fine surfaces, at most."""
+LEVELS = 2
+"""How often edges are halved, at most."""
+REACH, CONTACT_REACH = 0.09, 0.09
+"""Radius of a hollow that is as dark as one gets, and how far a contact darkens, in scene lengths."""
+DARK, LIGHT_EDGE, CONTACT_DARK = 0.6, 0.2, 0.5
+"""Part of the surrounding light that a hollow and a contact take at most, and that an edge gets more."""
+SHARE, OPEN, PLACE = 6, 7, slice(8, 11)
+"""Columns of a drawn point after its position and its normal."""
+
+
+def fine_levels(geometry: SceneGeometry) -> int:
+    """How often the edges of all meshes are halved: as often as `FINEST` allows."""
+    triangles = max(1, sum(len(d.triangles) for d in geometry.drawables))
+    return int(np.clip(np.log2(FINEST / triangles) // 2, 0, LEVELS))
 
 
 class _Body:
     """One drawable on the graphics card, as it is and as it was at rest."""
 
-    def __init__(self, drawable: Drawable, rest: Floats) -> None:
-        self._drawable = drawable
+    def __init__(self, drawable: Drawable, rest: Floats, levels: int, length: float) -> None:
+        self._drawable, self._length = drawable, length
         points = rest[drawable.span]
         if drawable.kind == "tube":
             self._shape: Tube | SmoothSurface = Tube(drawable.n_vertices, drawable.radius)
         else:
-            surface = SmoothSurface(points, drawable.triangles)
-            self._shape, self._source = surface, surface.source
+            self._shape = SmoothSurface(points, drawable.triangles, levels=levels)
+        self.look = LOOKS[drawable.look]
+        self._drawn = self._shape.drawn(points)
+        outward = enclosed(self._drawn.points, self._shape.triangles) > 0.0
+        self._closed = outward and self._shape.outline.closed
+        self._rows = np.empty((len(self._drawn.points), PLACE.stop), np.float32)
+        self._rows[:, PLACE] = self._drawn.points / (SPECK * max(length, 1e-300))
         self._array, self._rest = self._make(points), None if drawable.static else self._make(points)
 
     @property
     def colour(self) -> tuple[float, float, float]:
         return self._drawable.colour
 
-    def update(self, vertices: Floats, values: Floats | None) -> None:
-        if not self._drawable.static:
+    def mapped(self, values: Floats | None) -> bool:
+        """Whether any of the scene's values is this body's."""
+        return values is not None and bool((values[self._drawable.span] >= 0.0).any())
+
+    def update(self, vertices: Floats, values: Floats | None, contacts: Floats) -> None:
+        if not self._drawable.static or len(contacts):
             span = self._drawable.span
-            self._array.stream(self._rows(vertices[span], None if values is None else values[span]))
+            self._fill(vertices[span], None if values is None else values[span], contacts)
+            self._array.stream(self._rows)
 
     def faces(self) -> None:
         self._array.draw(gl.GL_TRIANGLES, "faces")
 
+    def skin(self) -> None:
+        """The faces that can be seen: of a closed body, those in front."""
+        flags = (gl.GL_BLEND, self.look.opacity < 1.0), (gl.GL_CULL_FACE, self._closed)
+        for flag, on in flags:
+            if on:
+                gl.glEnable(flag)
+        self.faces()
+        for flag, _ in flags:
+            gl.glDisable(flag)
+
     def edges(self) -> None:
         self._array.draw(gl.GL_LINES, "edges")
+
+    def outline(self, eye: Floats) -> None:
+        self._array.draw_edges(self._shape.outline.edges(self._drawn, eye))
 
     def drawn(self, faces: bool) -> None:
         (self.faces if faces else self.edges)()
@@ -66,36 +129,68 @@ class _Body:
             self._rest.delete()
 
     def _make(self, points: Floats) -> VertexArray:
-        array = VertexArray((3, 3, 1))
+        array = VertexArray((3, 3, 1, 1, 3))
         array.set_indices("faces", self._shape.triangles)
         array.set_indices("edges", self._shape.edges)
-        array.stream(self._rows(points, None))
+        self._fill(points, None, np.zeros((0, 3)))
+        array.stream(self._rows)
         return array
 
-    def _rows(self, points: Floats, values: Floats | None) -> NDArray[np.float32]:
-        """Position, normal and share of the colour bar of each drawn vertex, (k, 7)."""
-        rows = self._shape.rows(points)
-        column = np.full((len(rows), 1), NO_VALUE, np.float32)
-        if values is not None and self._drawable.kind == "surface":
-            column[:, 0] = values[self._source]
-        return np.hstack([rows, column])
+    def _fill(self, vertices: Floats, values: Floats | None, contacts: Floats) -> None:
+        """Position, normal, share of the colour bar, open part of the sky and place at rest of each point."""
+        self._drawn = drawn = self._shape.drawn(vertices)
+        rows = self._rows
+        rows[:, :3], rows[:, 3:6] = drawn.points, drawn.normals
+        rows[:, SHARE] = NO_VALUE if values is None else self._shape.values(values)
+        bent = np.clip(REACH * self._length * self._shape.hollows(drawn), -LIGHT_EDGE, 1.0)
+        # a shadow of the size of a face would be a stain
+        reach = CONTACT_REACH * self._length
+        near = np.where(self._shape.spacing < reach, near_contacts(drawn.points, contacts, reach), 1.0)
+        rows[:, OPEN] = (1.0 - DARK * bent) * near
+
+
+def enclosed(points: Floats, triangles: Indices) -> float:
+    """Volume [m^3] inside a closed surface, positive if its triangles are wound outward."""
+    a, b, c = (points[triangles[:, k]] - points.mean(axis=0) for k in range(3))
+    return float(np.einsum("mi,mi->", a, np.cross(b, c)) / 6.0)
+
+
+def near_contacts(points: Floats, contacts: Floats, reach: float) -> Floats:
+    """Part of the light that reaches each point (k,): less within `reach` [m] of a contact (n, 3)."""
+    open_part = np.ones(len(points))
+    if not len(contacts):
+        return open_part
+    low, high = contacts.min(axis=0) - reach, contacts.max(axis=0) + reach
+    near = np.flatnonzero(((points > low) & (points < high)).all(axis=1))
+    # |p - c|^2 by products, from the middle of them all
+    p, c = (at - contacts.mean(axis=0) for at in (points[near], contacts))
+    square = (c * c).sum(axis=1) - 2.0 * p @ c.T
+    square = (square.min(axis=1) + (p * p).sum(axis=1)) / reach**2
+    open_part[near] -= CONTACT_DARK * np.clip(1.0 - square, 0.0, 1.0) ** 2
+    return open_part
 
 
 class SurfaceLayer:
     """All surfaces and tubes of a scene; creases are those of the shape at rest."""
 
     def __init__(self, geometry: SceneGeometry) -> None:
-        self._plain, self._mapped = Program("surface", "lit"), Program("surface", "lit", "MAPPED")
-        self._lit = self._plain
+        self._lit = {
+            name: Program("surface", "lit", *filter(None, [name])) for name in ("", MAPPED, PATTERNED)
+        }
         self._flat = Program("surface", "flat")
-        self._bodies = [_Body(d, geometry.rest) for d in geometry.drawables if d.kind != "plane"]
+        levels = fine_levels(geometry)
+        shapes = [d for d in geometry.drawables if d.kind != "plane"]
+        # what one sees through comes last
+        shapes.sort(key=lambda d: -LOOKS[d.look].opacity)
+        self._bodies = [_Body(d, geometry.rest, levels, geometry.length) for d in shapes]
+        self._values: Floats | None = None
 
     def update(self, state: SceneState, coloured: bool) -> None:
         """Take over the vertices of a frame, and its scalar if `coloured`."""
-        values = shares(state, state.scalar) if coloured else None
-        self._lit = self._mapped if coloured else self._plain
+        self._values = shares(state, state.scalar) if coloured else None
+        contacts = state.contact_point[np.isfinite(state.contact_point).all(axis=1)]
         for body in self._bodies:
-            body.update(state.vertices, values)
+            body.update(state.vertices, self._values, contacts)
 
     def draw_shadow(self, to_clip: Floats, plane: Floats, light: Floats) -> None:
         """Darken where the bodies stand between `light` (3,) and the `plane` (4,): n . x = d as (n, d).
@@ -104,32 +199,59 @@ class SurfaceLayer:
         """
         self._flat.use(to_clip=to_clip @ shadow_matrix(plane, light), colour=SHADOW)
         gl.glDepthMask(False)
-        gl.glDisable(gl.GL_DEPTH_TEST)
         gl.glEnable(gl.GL_BLEND)
+        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
+        gl.glPolygonOffset(SHADOW_OFFSET, SHADOW_OFFSET)
+        gl.glEnable(gl.GL_CULL_FACE)  # what faces the light throws all of the shadow
         with once(SHADOWED):
             for body in self._bodies:
                 body.faces()
-        gl.glEnable(gl.GL_DEPTH_TEST)
+        gl.glDisable(gl.GL_CULL_FACE)
+        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glDepthMask(True)
 
-    def draw(self, to_clip: Floats, eye: Floats, light: Floats, wireframe: bool) -> None:
-        """Draw the bodies, and their edges if `wireframe`."""
+    def draw(self, to_clip: Floats, eye: Floats, light: Floats, wireframe: bool, smooth: bool) -> None:
+        """Draw the bodies, and their edges if `wireframe`; `smooth` ends them in tones between two colours,
+        where pixels have one sample only.
+        """
         # Faces step back a little so that the edges drawn on them are not half hidden.
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(1.0, 1.0)
-        self._lit.use(to_clip=to_clip, eye=eye, light=light, gloss=1.0, glow=0.0)
-        if self._lit is self._mapped:
-            self._lit.set(colour_map=palette.COLOUR_MAP)
-        for body in self._bodies:
-            self._lit.set(colour=(*body.colour, 1.0))
-            body.faces()
+        self._each(to_clip, eye, light, _Body.skin)
         gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
+        gl.glEnable(gl.GL_BLEND)
+        if smooth:
+            gl.glEnable(gl.GL_LINE_SMOOTH)
+            gl.glDepthMask(False)
+            self._each(to_clip, eye, light, lambda body: body.outline(eye))
+            gl.glDepthMask(True)
+            gl.glDisable(gl.GL_LINE_SMOOTH)
         if wireframe:
             self._flat.use(to_clip=to_clip)
-            gl.glEnable(gl.GL_BLEND)
             for body in self._bodies:
                 self._flat.set(colour=(*(0.25 * np.array(body.colour)), EDGE_OPACITY))
                 body.edges()
+
+    def _each(self, to_clip: Floats, eye: Floats, light: Floats, draw: Callable[[_Body], None]) -> None:
+        """Draw of every body this much, lit."""
+        used: Program | None = None
+        for body in self._bodies:
+            look, known = body.look, self._known(body)
+            program = self._lit[known]
+            if program is not used:
+                program.use(to_clip=to_clip, eye=eye, light=light, glow=0.0)
+                used = program
+                if known == MAPPED:
+                    program.set(colour_map=palette.COLOUR_MAP)
+            program.set(colour=(*body.colour, look.opacity))
+            program.set(gloss=look.gloss, depth=look.depth, mirror=look.mirror)
+            if known == PATTERNED:
+                program.set(specks=look.specks)
+            draw(body)
+
+    def _known(self, body: _Body) -> str:
+        """What the program that draws this body knows."""
+        return MAPPED if body.mapped(self._values) else PATTERNED if body.look.specks else ""
 
     def draw_rest(self, to_clip: Floats) -> None:
         """A veil with edges where the bodies were at rest, where nothing else stands before it."""
@@ -157,7 +279,7 @@ class SurfaceLayer:
 
     def delete(self) -> None:
         """Give everything back to the driver."""
-        for program in (self._plain, self._mapped, self._flat):
+        for program in (*self._lit.values(), self._flat):
             program.delete()
         for body in self._bodies:
             body.delete()

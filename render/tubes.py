@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.render.normals import face_normals
+from palpo.render.smooth_surface import Drawn, Outline
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
@@ -57,17 +60,28 @@ class Tube:
         self.triangles = _between_rings(ring, sides)
         s = np.arange(sides, dtype=np.int32)
         at_node = ring[CAP_RINGS : CAP_RINGS + k : PIECES, None]
+        vertex = np.arange(len(self._point) * sides, dtype=np.int64)
+        self.spacing = 2 * np.pi * radius / sides
+        self.outline = Outline(self.triangles, vertex)
         self.edges = np.stack([at_node + s, at_node + (s + 1) % sides], axis=-1).reshape(-1, 2)
 
-    def rows(self, nodes: Floats) -> NDArray[np.float32]:
-        """Position and unit normal of each drawn vertex, shape (rings sides, 6); nodes (n_nodes, 3) [m]."""
+    def drawn(self, nodes: Floats) -> Drawn:
+        """The tube about nodes (n_nodes, 3) [m]."""
         points = self._curve @ nodes
         tangent, u, v = (frame[self._point] for frame in transport_frames(points))
         around = self._cos[:, None] * u[:, None, :] + self._sin[:, None] * v[:, None, :]
         latitude = self._latitude[:, None, None]
         normal = np.cos(latitude) * around + np.sin(latitude) * tangent[:, None, :]
-        position = points[self._point][:, None, :] + self._radius * normal
-        return np.concatenate([position, normal], axis=2).reshape(-1, 6).astype(np.float32)
+        surface = (points[self._point][:, None, :] + self._radius * normal).reshape(-1, 3)
+        return Drawn(surface, normal.reshape(-1, 3), face_normals(surface, self.triangles))
+
+    def hollows(self, drawn: Drawn) -> Floats:
+        """A tube has none, (k,)."""
+        return np.zeros(len(drawn.points))
+
+    def values(self, values: Floats) -> Floats:
+        """Those of its nodes are not shown: -1 at each point (k,)."""
+        return np.full(len(self._point) * len(self._cos), -1.0)
 
 
 def _between_rings(ring: Indices, sides: int) -> Indices:

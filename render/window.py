@@ -19,7 +19,7 @@ from palpo.physics.exchange.snapshot import SceneGeometry, SceneState
 from palpo.render import gl
 from palpo.render.controls import Controls, key_list
 from palpo.render.events import Events
-from palpo.render.framebuffer import SAMPLES, Framebuffer, Picture
+from palpo.render.framebuffer import Framebuffer, Picture, on_processor, window_samples
 from palpo.render.glfw_context import GlfwContext
 from palpo.render.headset import Headset
 from palpo.render.layer import Layer
@@ -28,11 +28,8 @@ from palpo.render.scene_view import SceneView, visible_points
 
 __all__ = ["Layer", "Window"]
 
-SOFTWARE = ("llvmpipe", "softpipe", "swiftshader", "software")
-"""In the names of renderers that draw on the processor: one sample a pixel, and a share for the loops."""
-
 SOFTWARE_SHARE = 0.7
-"""Part of the time that such a renderer may take for drawing."""
+"""Part of the time that a renderer on the processor may take for drawing."""
 
 SOFTWARE_HZ = 30.0
 """Pictures a second that such a renderer draws at most: more would take the time from the loops."""
@@ -60,9 +57,9 @@ class Window(Paced):
         self._context = GlfwContext(title, width, height, visible)
         self._glfw, self.handle = self._context.glfw, self._context.handle
         self._glfw.swap_interval(1)
-        self.renderer = str(gl.glGetString(gl.GL_RENDERER), "utf-8", "replace")
-        software = any(name in self.renderer.lower() for name in SOFTWARE)
-        self._samples = (0 if software else SAMPLES) if samples is None else samples
+        self.renderer = gl.renderer()
+        software = on_processor(self.renderer)
+        self._samples = window_samples(self.renderer) if samples is None else samples
         self.scene_size = (width, height)
         """Width and height of the scene's part of the last frame [pixels]: what the layer does not cover."""
         self.arrow_scale = 0.0
@@ -116,7 +113,7 @@ class Window(Paced):
         held: the shape that the hand holds, which the pointer leads here from wherever it is pressed.
         """
         self._context.make_current()
-        view = SceneView(geometry, state)
+        view = SceneView(geometry, state, smooth=not self._samples)
         if self._view is not None:
             self._view.delete()
         self._view = view

@@ -257,4 +257,17 @@ def add_body(
         else:
             mesh = cup_mesh(body) if isinstance(body, Cup) else quasistatic_mesh(body)
         points, triangles = mesh.nodes, mesh.surface().triangles
-    shapes.add(body.name, points, triangles, colour=body.colour, static=isinstance(body, Static))
+    shapes.add(
+        body.name, points, triangles, colour=body.colour, static=isinstance(body, Static), look=look_of(body)
+    )
+
+
+def look_of(body: object) -> str:
+    """How a body meets light (`Drawable.look`)."""
+    match body:
+        case Soft() | Quasistatic():
+            return "soft"
+        case Cup():
+            return "clear"
+        case _:
+            return "hard"

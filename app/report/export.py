@@ -101,7 +101,7 @@ def moving_shapes(geometry: SceneGeometry, states: Sequence[SceneState]) -> list
         if shape.kind == "tube":
             tube = Tube(shape.n_vertices, shape.radius)
             triangles = tube.triangles
-            places = [tube.rows(nodes)[:, :3].astype(float) for nodes in places]
+            places = [tube.drawn(nodes).points for nodes in places]
         elif shape.kind == "plane":
             triangles = np.array([[0, 1, 2], [0, 2, 3]], np.int32)
         else:

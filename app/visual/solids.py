@@ -17,25 +17,27 @@ PLATE = 2.6
 """Half a plate's width, in lengths of the scene: where the picture's ground has faded."""
 
 
-def capsule_surface(radius: float, length: float) -> tuple[Floats, Indices]:
+def capsule_surface(
+    radius: float, length: float, around: int = AROUND, n_rings: int = RINGS
+) -> tuple[Floats, Indices]:
     """Vertices and outward triangles of a capsule about y, length [m] between its centres; a ball for 0."""
-    rise = np.linspace(-np.pi / 2, np.pi / 2, 2 * RINGS)[1:-1]
-    turn = np.linspace(0.0, 2 * np.pi, AROUND, endpoint=False)
-    rings = np.empty((len(rise), AROUND, 3))
+    rise = np.linspace(-np.pi / 2, np.pi / 2, 2 * n_rings)[1:-1]
+    turn = np.linspace(0.0, 2 * np.pi, around, endpoint=False)
+    rings = np.empty((len(rise), around, 3))
     rings[..., 0] = radius * np.cos(rise)[:, None] * np.sin(turn)
     rings[..., 1] = (radius * np.sin(rise) + 0.5 * length * np.sign(rise))[:, None]
     rings[..., 2] = radius * np.cos(rise)[:, None] * np.cos(turn)
     poles = np.array([[0.0, -radius - length / 2, 0.0], [0.0, radius + length / 2, 0.0]])
     vertices = np.vstack([rings.reshape(-1, 3), poles])
-    k, after = np.arange(AROUND), (np.arange(AROUND) + 1) % AROUND
+    k, after = np.arange(around), (np.arange(around) + 1) % around
     bottom, top = len(vertices) - 2, len(vertices) - 1
-    triangles = [np.stack([np.full(AROUND, bottom), after, k], axis=1)]
+    triangles = [np.stack([np.full(around, bottom), after, k], axis=1)]
     for ring in range(len(rise) - 1):
-        low, high = ring * AROUND, (ring + 1) * AROUND
+        low, high = ring * around, (ring + 1) * around
         triangles.append(np.stack([low + k, low + after, high + after], axis=1))
         triangles.append(np.stack([low + k, high + after, high + k], axis=1))
-    last = (len(rise) - 1) * AROUND
-    triangles.append(np.stack([np.full(AROUND, top), last + k, last + after], axis=1))
+    last = (len(rise) - 1) * around
+    triangles.append(np.stack([np.full(around, top), last + k, last + after], axis=1))
     return vertices, np.vstack(triangles).astype(np.int32)
 
 

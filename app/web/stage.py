@@ -14,9 +14,10 @@ from scipy.spatial.transform import Rotation
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState, plane_corners
 from palpo.render import palette
 from palpo.render.ground import REACH, UP, grid_spacing, plane_of
-from palpo.render.normals import SmoothSurface, face_normals
+from palpo.render.normals import face_normals
 from palpo.render.overlays import Overlays, fixed_marks, force_scale, place_marks
 from palpo.render.scene_view import LIGHT
+from palpo.render.smooth_surface import SmoothSurface
 from palpo.render.solids import COLUMNS, Solids, unit_shapes
 from palpo.render.surfaces import shares
 from palpo.render.tubes import Tube
@@ -48,16 +49,14 @@ class _Shape:
         self.drawable, self._scale = drawable, scale
         points = rest[drawable.span]
         if drawable.kind == "tube":
-            self._tube: Tube | None = Tube(drawable.n_vertices, drawable.radius)
-            triangles = self._tube.triangles
+            self._shape: Tube | SmoothSurface = Tube(drawable.n_vertices, drawable.radius)
         else:
-            surface = SmoothSurface(points, drawable.triangles)
-            self._tube, self._source, triangles = None, surface.source, surface.triangles
+            self._shape = SmoothSurface(points, drawable.triangles)
         self._at = points
         self.handle = scene.add_mesh_simple(
             f"/{number}",
             self._vertices(points),
-            triangles,
+            self._shape.triangles,
             color=rgb(drawable.colour),
             receive_shadow=0.13,
         )
@@ -69,8 +68,7 @@ class _Shape:
             self.handle.vertices = self._vertices(points)
 
     def _vertices(self, points: Floats) -> NDArray[np.float32]:
-        drawn = points[self._source] if self._tube is None else self._tube.rows(points)[:, :3]
-        return np.asarray(self._scale * drawn, np.float32)
+        return np.asarray(self._scale * self._shape.drawn(points).points, np.float32)
 
 
 class _Marks:

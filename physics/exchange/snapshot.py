@@ -60,6 +60,7 @@ class Drawable:
     colour: tuple[float, float, float] = (0.70, 0.72, 0.76)  # sRGB, 0 to 1
     fixed: Indices = field(default_factory=_no_indices)  # clamped vertices, counted from first_vertex
     static: bool = False  # its vertices never move: uploaded once
+    look: Literal["soft", "clear", "hard"] = "hard"  # as tissue, as clear rubber, as metal
 
     @property
     def span(self) -> slice:

@@ -1,17 +1,20 @@
 #version 330 core
 // A key light from above left, a weak fill from the eye, sky and ground for the rest; both sides of a face are lit.
-// With MAPPED a value from 0 to 1 chooses the colour from the map, a negative one leaves the body its own. A driver
-// that draws on the processor computes both sides of every branch: who needs no map has a program without it.
-in vec3 world;
+// A driver that draws on the processor computes both sides of every branch, and no power in less than many steps:
+// light is the square of a colour, and who needs no map or no pattern has a program without it.
+in vec3 toward;
 in vec3 normal;
 in vec4 base;
-uniform vec3 eye;
+in float shade;  // of the light that comes from all around, the part that arrives
 uniform vec3 light;
 uniform float gloss;
-uniform float glow;
+uniform float glow;   // part of the colour that shows without any light
+uniform float depth;  // how far light goes round inside: 0 for a hard body
+uniform float mirror; // part of the surroundings that is seen in it
 out vec4 pixel;
 
 #ifdef MAPPED
+// A value from 0 to 1 chooses the colour from the map, a negative one leaves the body its own.
 in float value;
 uniform vec3 colour_map[33];
 
@@ -24,30 +27,53 @@ vec3 mapped(float t) {
 }
 #endif
 
+#ifdef PATTERNED
+// Specks that lie in the body as it was at rest, and so go with its surface and stretch as it does.
+in vec3 at;
+uniform float specks;
+
+float speck(vec3 p) {
+    vec4 along = vec4(p.x + 0.62 * p.y - 0.31 * p.z, p.y + 0.57 * p.z - 0.37 * p.x,
+                      p.z + 0.66 * p.x - 0.29 * p.y, 0.71 * (p.x - p.y + p.z));
+    vec4 wave = abs(fract(along) - 0.5);
+    float finer = 1.0 - clamp(1.5 * fwidth(along.x + along.y), 0.0, 1.0);  // melts into a tone far away
+    return finer * (wave.x + wave.y + wave.z + wave.w - 1.0);
+}
+#endif
+
 void main() {
     vec3 n = normalize(normal) * (gl_FrontFacing ? 1.0 : -1.0);
-    vec3 v = normalize(eye - world);
-    vec3 h = normalize(light + v);
-    float key = max(dot(n, light), 0.0);
+    vec3 v = normalize(toward);
+    float key = dot(n, light);
     float fill = max(dot(n, v), 0.0);
-    vec3 sky = mix(vec3(0.30, 0.29, 0.28), vec3(0.42, 0.44, 0.47), 0.5 + 0.5 * n.y);
+    float lit = max(key, 0.0);
+    float round = max((key + depth) / (1.0 + depth), 0.0) - lit;  // light that comes out beyond the shadow's edge
     vec3 own = base.rgb;
-    float shine = gloss;
-    float shown = glow;
+    float shine = gloss, shown = glow;
+#ifdef PATTERNED
+    own *= 1.0 + specks * speck(at);
+#endif
 #ifdef MAPPED
     if (value >= 0.0) {
-        own = pow(mapped(value), vec3(2.2));
+        own = mapped(value);
+        own *= own;
         shine = 0.0;
         shown = MAP_GLOW;
     }
 #endif
-    vec3 colour = own * (sky + 0.54 * key * vec3(1.0, 0.98, 0.94) + 0.12 * fill);
+    float open = shade;
+    vec3 sky = mix(vec3(0.30, 0.29, 0.28), vec3(0.42, 0.44, 0.47), 0.5 + 0.5 * n.y);
+    vec3 colour = own * (open * (sky + 0.12 * fill) + (0.4 + 0.6 * open) * 0.54 * lit * vec3(1.0, 0.98, 0.94));
+    colour += round * own * (0.25 + own);
+    float upward = 0.5 + fill * n.y - 0.5 * v.y;  // where the mirrored eye looks, 0 down to 1 up
+    colour = mix(colour, (0.35 + 0.65 * own) * upward * upward, mirror);
     colour = mix(colour, own, shown);
-    // the sixtieth and the fourth power by products
-    float s2 = max(dot(n, h), 0.0);
-    s2 *= s2;
-    float s4 = s2 * s2, s8 = s4 * s4, s16 = s8 * s8;
+    // the light's image by the sixteenth power
+    float s = max(2.0 * key * fill - dot(light, v), 0.0);
+    s *= s;
+    s *= s;
+    s *= s;
     float rim = (1.0 - fill) * (1.0 - fill);
-    colour += shine * (0.16 * s16 * s16 * s16 * s8 * s4 + 0.06 * rim * rim);
-    pixel = vec4(pow(clamp(colour, 0.0, 1.0), vec3(1.0 / 2.2)), base.a);
+    colour += shine * open * (0.16 * s * s + 0.06 * rim * rim);
+    pixel = vec4(sqrt(clamp(colour, 0.0, 1.0)), base.a);
 }

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from palpo.app.visual.solids import capsule_surface
 from palpo.physics.exchange import buffer
 from palpo.physics.exchange.snapshot import (
     NO_SCALAR,
@@ -22,9 +23,11 @@ from palpo.physics.exchange.snapshot import (
 )
 from palpo.physics.numerics.errors import InputError
 from palpo.render import palette
+from palpo.render.embedding import Embedding
 from palpo.render.ground import plane_of
-from palpo.render.normals import SmoothSurface, face_normals
+from palpo.render.normals import face_normals
 from palpo.render.overlays import LONGEST_ARROW, Overlays, force_scale, place_marks, round_number
+from palpo.render.smooth_surface import SmoothSurface
 from palpo.render.solids import BALL, CONE, ROD, Solids, unit_shapes
 from palpo.render.surfaces import shadow_matrix
 from palpo.render.tubes import SIDES, Tube, curve_matrix, transport_frames
@@ -67,33 +70,31 @@ def two_bodies():
 
 def test_a_cube_keeps_its_sharp_edges():
     surface = SmoothSurface(CUBE, CUBE_FACES)
-    rows = surface.rows(CUBE)
-    assert len(rows) == 24  # each corner once for each of its three faces
+    drawn = surface.drawn(CUBE)
+    assert len(drawn.points) == 24  # each corner once for each of its three faces
     expected = face_normals(CUBE, CUBE_FACES)
     for corner in surface.triangles.T:
-        np.testing.assert_allclose(rows[corner, 3:], expected, atol=1e-7)
-    assert volume(rows[:, :3], surface.triangles) == pytest.approx(1.0)
+        np.testing.assert_allclose(drawn.normals[corner], expected, atol=1e-7)
+    assert volume(drawn.points, surface.triangles) == pytest.approx(1.0)
 
 
 def test_faces_bent_less_than_the_crease_share_their_normals():
     surface = SmoothSurface(CUBE, CUBE_FACES, crease=100.0)
-    assert len(surface.rows(CUBE)) == 8
+    assert len(surface.drawn(CUBE).points) == 8
 
 
 def test_normals_follow_the_deformed_mesh():
     surface = SmoothSurface(CUBE, CUBE_FACES)
     turned = CUBE[:, [2, 0, 1]]
-    np.testing.assert_allclose(surface.rows(turned)[:, 3:], surface.rows(CUBE)[:, [5, 3, 4]], atol=1e-7)
+    expected = surface.drawn(CUBE).normals[:, [2, 0, 1]]
+    np.testing.assert_allclose(surface.drawn(turned).normals, expected, atol=1e-7)
 
 
 def test_normals_of_a_round_mesh_are_radial_to_the_order_of_the_mesh():
-    rows, triangles = unit_shapes()[BALL]
-    points, inverse = np.unique(rows[:, :3].round(6), axis=0, return_inverse=True)
-    faces = inverse.ravel()[triangles].astype(np.int32)
-    faces = faces[[len(set(f)) == 3 for f in faces]]
-    drawn = SmoothSurface(points.astype(float), faces).rows(points.astype(float))
+    points, faces = round_mesh(20)
+    drawn = SmoothSurface(points, faces).drawn(points)
     step = 2 * np.pi / 20  # angle between meridians
-    assert np.einsum("ij,ij->i", drawn[:, :3], drawn[:, 3:]).min() > np.cos(0.5 * step)
+    assert np.einsum("ij,ij->i", drawn.points, drawn.normals).min() > np.cos(0.5 * step)
 
 
 def test_normals_of_a_cylinder_are_radial_however_its_faces_are_cut():
@@ -107,30 +108,133 @@ def test_normals_of_a_cylinder_are_radial_however_its_faces_are_cut():
         c, d = a + around, b + around
         # the two faces that meet in one corner of a cell are on another side in every second row
         faces += [(a, b, c), (b, d, c)] if row % 2 else [(a, b, d), (a, d, c)]
-    rows = SmoothSurface(points, np.array(faces, np.int32)).rows(points)
-    inner = (rows[:, 0] > 0) & (rows[:, 0] < along - 1)
-    outward = np.abs(np.einsum("ij,ij->i", rows[inner, 1:3], rows[inner, 4:6]))
+    drawn = SmoothSurface(points, np.array(faces, np.int32)).drawn(points)
+    inner = (drawn.points[:, 0] > 0) & (drawn.points[:, 0] < along - 1)
+    outward = np.abs(np.einsum("ij,ij->i", drawn.points[inner, 1:], drawn.normals[inner, 1:]))
     np.testing.assert_allclose(outward, 1.0, atol=1e-6)
 
 
 def test_a_collapsed_face_gives_no_number_that_is_not_finite():
     flat = CUBE.copy()
     flat[1] = flat[0]
-    assert np.isfinite(SmoothSurface(CUBE, CUBE_FACES).rows(flat)).all()
+    surface = SmoothSurface(CUBE, CUBE_FACES, levels=1)
+    drawn = surface.drawn(flat)
+    assert all(np.isfinite(part).all() for part in (*drawn, surface.hollows(drawn)))
+
+
+def round_mesh(around):
+    """A ball of radius 1 of so many meridians, and its triangles."""
+    return capsule_surface(1.0, 0.0, around, around // 4)
+
+
+def sheet(n, height):
+    """A plate of n x n cells over the unit square at `height` of (x, z), and its triangles."""
+    x, z = (part.ravel() for part in np.meshgrid(*[np.linspace(0.0, 1.0, n + 1)] * 2, indexing="ij"))
+    a = (np.arange(n)[:, None] * (n + 1) + np.arange(n)).ravel()
+    b, c, d = a + 1, a + n + 1, a + n + 2
+    faces = np.vstack([np.c_[a, b, d], np.c_[a, d, c]]).astype(np.int32)
+    return np.c_[x, height(x, z), z], faces
+
+
+@pytest.mark.parametrize("levels", [1, 2])
+def test_a_fine_surface_passes_through_the_vertices_and_moves_as_they_do_in_any_affine_motion(levels):
+    vertices, triangles = round_mesh(12)
+    fine = Embedding(vertices, triangles, levels)
+    points = fine.place @ vertices
+    away = np.linalg.norm(points[:, None] - vertices, axis=2)
+    np.testing.assert_allclose(away.min(axis=0), 0.0, atol=1e-12)
+    assert len(fine.triangles) == 4**levels * len(triangles)
+    matrix, shift = np.random.default_rng(5).normal(size=(2, 3, 3))
+    np.testing.assert_allclose(
+        fine.place @ (vertices @ matrix + shift[0]), points @ matrix + shift[0], atol=1e-12
+    )
+
+
+def test_a_fine_surface_of_flat_faces_is_flat_and_keeps_corners_and_edges():
+    fine = Embedding(CUBE, CUBE_FACES, 2)
+    points = fine.place @ CUBE
+    on_face = np.minimum(points, 1.0 - points)
+    np.testing.assert_allclose(on_face.min(axis=1), 0.0, atol=1e-12)
+    assert on_face.min() > -1e-12
+    assert volume(points, fine.triangles) == pytest.approx(1.0)
+
+
+def test_points_of_a_fine_surface_on_a_ball_come_nearer_to_it_by_the_order_of_their_curves():
+    worst = []
+    for around in (12, 24, 48):
+        vertices, triangles = round_mesh(around)
+        points = Embedding(vertices, triangles, 1).place @ vertices
+        between = np.abs(points[:, 1]) < 0.7  # not at the poles, where a mesh of meridians is no even one
+        worst.append(np.abs(np.linalg.norm(points[between], axis=1) - 1.0).max())
+        sagitta = 1.0 - np.cos(np.pi / around)
+        assert worst[-1] < 0.5 * sagitta
+    # straight edges are off by the square of their length, curves with slopes of the second order by its cube
+    assert worst[0] / worst[1] > 2**3
+    assert worst[1] / worst[2] > 2**3
+
+
+def test_both_sides_of_a_crease_have_the_same_points_also_where_it_is_bent():
+    around = 16
+    angle = 2 * np.pi * np.arange(around) / around
+    rims = [np.c_[np.cos(angle), np.full(around, y), np.sin(angle)] for y in (0.0, 0.4)]
+    vertices = np.vstack([*rims, [[0.0, 0.4, 0.0]]])
+    k, after = np.arange(around), (np.arange(around) + 1) % around
+    side = [np.c_[k, k + around, after + around], np.c_[k, after + around, after]]
+    top = np.c_[k + around, np.full(around, 2 * around), after + around]
+    fine = Embedding(vertices, np.vstack([*side, top]).astype(np.int32), 1)
+    points = fine.place @ vertices
+    rim = np.abs(points[:, 1] - 0.4) < 1e-9
+    rim &= np.linalg.norm(points[:, [0, 2]], axis=1) > 0.99
+    # every point of the rim is there for the side and for the top
+    assert np.bincount(fine.vertex[rim])[np.unique(fine.vertex[rim])].tolist() == [2] * (2 * around)
+    for number in np.unique(fine.vertex[rim]):
+        np.testing.assert_allclose(np.ptp(points[fine.vertex == number], axis=0), 0.0, atol=1e-12)
+    radius, step = np.unique(np.linalg.norm(points[rim][:, [0, 2]], axis=1).round(12)), 2 * np.pi / around
+    # a facet's middle, moved out by slopes that are the sines of a parabola through three corners
+    middle = np.cos(step / 2) + np.sin(step) * np.sin(step / 2) / 4
+    np.testing.assert_allclose(radius, [middle, 1.0], atol=1e-9)
+
+
+def test_a_hollow_has_the_mean_curvature_of_its_bowl_and_a_flat_sheet_none():
+    bend = 0.8
+    for n in (10, 20):
+        bowl, faces = sheet(n, lambda x, z: 0.5 * bend * ((x - 0.5) ** 2 + (z - 0.5) ** 2))
+        surface = SmoothSurface(bowl, faces)
+        drawn = surface.drawn(bowl)
+        inner = (np.abs(bowl[:, [0, 2]] - 0.5) < 0.15).all(axis=1)
+        # up to the square of the slope there
+        np.testing.assert_allclose(surface.hollows(drawn)[inner], bend, rtol=0.05)
+        flat, _ = sheet(n, lambda x, z: 0.0 * x)
+        np.testing.assert_allclose(surface.hollows(surface.drawn(flat)), 0.0, atol=1e-12)
+
+
+def test_the_outline_of_a_ball_lies_where_its_surface_turns_from_the_eye_and_a_cube_has_its_edges():
+    vertices, triangles = round_mesh(24)
+    surface = SmoothSurface(vertices, triangles)
+    drawn, eye = surface.drawn(vertices), np.array([0.0, 0.0, 3.0])
+    ends = drawn.points[surface.outline.edges(drawn, eye)]
+    # the horizon of a ball, within a facet
+    assert np.abs(ends[:, :, 2] - 1.0 / 3.0).max() < np.sin(2 * np.pi / 24)
+    cube = SmoothSurface(CUBE, CUBE_FACES)
+    seen = cube.drawn(CUBE)
+    lines = seen.points[cube.outline.edges(seen, np.array([3.0, 3.0, 3.0]))]
+    # nine of twelve edges belong to a face that is seen, and no diagonal is an edge
+    assert len(lines) == 9
+    np.testing.assert_allclose(np.linalg.norm(lines[:, 1] - lines[:, 0], axis=1), 1.0)
 
 
 def test_a_straight_tube_is_a_capsule():
     length, radius = 2.0, 0.1
     nodes = np.array([[0, 0, 0], [0.7, 0, 0], [length, 0, 0]])
     tube = Tube(3, radius)
-    rows = tube.rows(nodes).astype(float)
-    on_axis = np.c_[np.clip(rows[:, 0], 0, length), np.zeros((len(rows), 2))]
-    np.testing.assert_allclose(np.linalg.norm(rows[:, :3] - on_axis, axis=1), radius, rtol=1e-5)
-    np.testing.assert_allclose((rows[:, :3] - on_axis) / radius, rows[:, 3:], atol=1e-5)
+    points, normals, _ = tube.drawn(nodes)
+    on_axis = np.c_[np.clip(points[:, 0], 0, length), np.zeros((len(points), 2))]
+    np.testing.assert_allclose(np.linalg.norm(points - on_axis, axis=1), radius, rtol=1e-5)
+    np.testing.assert_allclose((points - on_axis) / radius, normals, atol=1e-5)
     polygon = np.sin(2 * np.pi / SIDES) / (2 * np.pi / SIDES)  # area of the inscribed polygon over the disc's
     cylinder, ball = polygon * np.pi * radius**2 * length, 4 / 3 * np.pi * radius**3
     # Five rings make the round ends at most a tenth smaller than the half balls they stand for.
-    assert cylinder + 0.9 * ball < volume(rows[:, :3], tube.triangles) < cylinder + ball
+    assert cylinder + 0.9 * ball < volume(points, tube.triangles) < cylinder + ball
 
 
 def test_the_drawn_curve_passes_through_the_nodes_and_keeps_a_line_straight():
@@ -157,9 +261,8 @@ def test_transported_frames_of_a_plane_curve_do_not_twist_about_it():
 def test_marks_are_closed_and_wound_outward(shape):
     rows, triangles = unit_shapes()[shape]
     exact = {"ball": 4 / 3 * np.pi, "rod": np.pi, "cone": np.pi / 3, "cube": 8.0}[shape]
-    # An inscribed polygon of 12 sides has 4.5 % less area than its circle, of 20 sides 1.6 %; the ball loses
-    # that twice.
-    assert 0.95 * exact < volume(rows[:, :3].astype(float), triangles) <= exact * (1 + 1e-6)
+    # An inscribed polygon of 12 sides has 4.5 % less area than its circle; the ball loses that twice.
+    assert 0.955**2 * exact < volume(rows[:, :3].astype(float), triangles) <= exact * (1 + 1e-6)
 
 
 def test_an_arrow_runs_from_the_point_along_the_force_to_its_tip():

@@ -11,6 +11,7 @@ from palpo.benchmarks import latency
 from palpo.benchmarks.large_body import large_body
 from palpo.benchmarks.low_step import low_step
 from palpo.benchmarks.memory import memory
+from palpo.benchmarks.pictures import pictures
 from palpo.benchmarks.registry import BENCHES
 from palpo.benchmarks.servo import servo
 from palpo.benchmarks.soak import COLUMNS, SAMPLES, slope_an_hour, soak
@@ -19,6 +20,7 @@ from palpo.benchmarks.start import start
 from palpo.benchmarks.timing import STAGES, time_stages, time_ticks, well_timed
 from palpo.config.load import load_scene
 from palpo.physics.systems.multirate.lock_step import LockStep
+from palpo.render.gl import RenderUnavailable
 
 PERCENTILES = ["p50", "p99", "p999", "max"]
 
@@ -26,7 +28,7 @@ PERCENTILES = ["p50", "p99", "p999", "max"]
 def test_every_benchmark_has_a_line_about_it():
     assert set(BENCHES) == {
         "servo", "slow-step", "solve", "hapco", "snap", "suction", "start", "memory", "realtime", "latency",
-        "soak", "stall", "large-body", "robots", "remote",
+        "soak", "stall", "large-body", "robots", "remote", "pictures",
     }  # fmt: skip
     assert all(summary_of(bench) for bench in BENCHES.values())
 
@@ -137,3 +139,13 @@ def test_the_slope_of_a_straight_line_is_its_own_and_noise_stays_within_its_erro
     outside = [abs(slope) > 2.0 * error for slope, error in (slope_an_hour(seconds, row) for row in noise)]
     # two standard errors of 198 degrees of freedom hold 95.3%; 400 tries of it scatter by 1.1%
     assert np.mean(outside) == pytest.approx(0.047, abs=0.033)
+
+
+@pytest.mark.slow
+def test_pictures_are_timed_as_the_window_draws_them():
+    try:
+        figures = pictures(3, ("probe",))["probe"]
+    except RenderUnavailable as why:
+        pytest.skip(str(why))
+    assert figures["cpu ms"]["p50"] > 0.0
+    assert figures["target cpu ms"]["ours"] == pytest.approx(figures["cpu ms"]["p50"])

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.shapes import look_of
 from palpo.app.runtime.rigs import LIMITS_MET, Rig, Start, limits_met, no_contact
 from palpo.app.runtime.tick_clock import ENDLESS, READINGS, counted_clock, machine_clock
 from palpo.app.systems.hapco.build import build_bodies, detection_of, hold_of, ratios_of, settings_of
@@ -48,6 +49,7 @@ class HapcoVisual(ServoPicture):
             nodes = body.surface_nodes
             shapes.add(
                 body.name, body.positions(nodes), body.slot[body.surface.triangles], colour=told.colour,
+                look=look_of(told),
                 fixed=np.intersect1d(body.slot[body.clamped], np.arange(nodes.size)).astype(np.int32),
             )  # fmt: skip
         super().__init__(shapes, servo.picture, servo.picture_control, spec.rates.dt)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.shapes import look_of
 from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
 from palpo.app.visual.picture import Picture, Shapes
 from palpo.app.visual.solids import plate, rotate, round_surface
@@ -142,8 +143,9 @@ class Visual(Picture):
             rest = scene.rest[first : first + n_points]
         static = isinstance(body, Static)
         drawable = shapes.add(
-            body.name, rest, triangles, colour=body.colour, fixed=fixed, static=static, **more
-        )
+            body.name, rest, triangles, colour=body.colour, fixed=fixed, static=static, look=look_of(body),
+            **more,
+        )  # fmt: skip
         self._shapes.append(_Shape(drawable, number, local))
 
     def _rigid(self, body: Rigid, number: int, triangles: Indices) -> tuple[Floats, Indices]:

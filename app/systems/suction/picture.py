@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.shapes import look_of
 from palpo.app.systems.suction.build import SuctionBuild, walls_on
 from palpo.app.visual.picture import Picture, Shapes
 from palpo.config.schema.body import Static
@@ -48,11 +49,14 @@ class SuctionVisual(Picture):
         for told, side in zip(spec.cups, built.suction.cups, strict=True):
             led = not isinstance(told.drive, FreeDrive | FigureDrive)
             fixed = np.flatnonzero(led & np.isin(side.nodes, side.body.fixed)).astype(np.int32)
-            cup = shapes.add(told.name, side.local, side.surface.triangles, colour=told.colour, fixed=fixed)
+            cup = shapes.add(
+                told.name, side.local, side.surface.triangles, colour=told.colour, fixed=fixed,
+                look=look_of(told),
+            )  # fmt: skip
             self._cups.append(cup.span)
         whole = shapes.add(
             spec.partner.name, self._partner_vertices(), built.suction.partner.surface.triangles,
-            colour=spec.partner.colour, static=isinstance(spec.partner, Static),
+            colour=spec.partner.colour, static=isinstance(spec.partner, Static), look=look_of(spec.partner),
         )  # fmt: skip
         self._partner = whole.span
         shapes.drawables[-1:] = self._regions(whole, spec, built)
