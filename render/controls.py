@@ -99,7 +99,7 @@ KEYS = (
     Key("z", Request("undo"), "go back to the kept state", "live"),
     Key("e", Request("save"), "save the scene with its present values as a file", "live"),
     Key("g", Request("grip"), "hold the tool without a button, or let go", "live"),
-    Key("x", Request("press"), "press or release the tool's button: opens the valve of a cup", "live"),
+    Key("x", Request("press"), "press or release the tool's button; a cup's or a pump's valve", "live"),
     Key("f", Request("fit"), "fit the scene into the picture, and keep it there"),
     Key("t", Request("follow"), "follow the tool closely, or see everything"),
     *(
@@ -135,7 +135,7 @@ def key_list(drives_tool: bool, recorded: bool = False) -> tuple[tuple[str, str]
         drags.reverse()
         wheel = [("wheel while held", "move the tool in depth"), ("wheel, ctrl + wheel", "zoom")]
     here = [key for key in KEYS if key.only in ("", "recorded" if recorded else "live")]
-    keys = [(key.name, key.words) for key in here if drives_tool or key.request.kind not in ("grip", "press")]
+    keys = [(key.name, key.words) for key in here if drives_tool or key.request.kind != "grip"]
     return *drags, *wheel, *keys
 
 
@@ -308,8 +308,8 @@ class Controls:
                 self.camera = self.camera.seen_from(str(request.value))
             case "overlay":
                 self._overlay(request.key, request.value)
-            case "press":
-                self._change(pressed=self.drives_tool and not self.hand.pressed)
+            case "press" if self.drives_tool:
+                self._change(pressed=not self.hand.pressed)
             case "grip":
                 self._latched = self.drives_tool and not self._latched
                 self._grip()

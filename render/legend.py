@@ -58,6 +58,8 @@ def legend_entries(
     scale: arrows' length per force [m/N], as `SceneView.draw` returned it.
     """
     entries: list[Entry] = []
+    if state.strained > 1.0:
+        entries.append(Entry("square", f"strained {state.strained:.2g} times its limit", palette.BAD))
     if overlays.contacts:
         for code, name in enumerate(CONTACT_STATES):
             n = int(np.count_nonzero(np.asarray(state.contact_state) == code))

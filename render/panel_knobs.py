@@ -36,7 +36,8 @@ class Knobs:
     def draw(self, groups: Mapping[str, tuple[Setting, ...]]) -> None:
         """All knobs, under the names of their groups."""
         for title, knobs in groups.items():
-            imgui.separator_text(title)
+            if title:
+                imgui.separator_text(title)
             for knob in knobs:
                 imgui.push_id(knob.key)
                 self._knob(knob)

@@ -5,6 +5,7 @@ Needs imgui-bundle; `palpo.render.panel` imports it late. Lengths are in `em`, t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 
 import numpy as np
@@ -20,7 +21,7 @@ from palpo.render.panel_over import draw_hint, draw_legend, draw_waiting
 from palpo.render.panel_plots import draw_plot
 from palpo.render.panel_readings import draw_force_bar, draw_loops, draw_readings
 from palpo.render.panel_state import Light, PanelState
-from palpo.render.panel_style import ACCENT, FAINT, LEVELS, LINE, WHITE, Fonts, colour, ink, letters
+from palpo.render.panel_style import ACCENT, FAINT, INK, LEVELS, LINE, WHITE, Fonts, colour, ink, letters
 from palpo.render.panel_timeline import HIGH as TIMELINE
 from palpo.render.panel_timeline import draw_timeline
 from palpo.render.panel_words import chip, dot, number, plain, right, shortened, text, wrapped
@@ -49,13 +50,13 @@ OVERLAY_WORDS = {
 
 
 class Parts:
-    """Keeps only what is not the application's: what is folded, and a knob's value while it is turned."""
+    """Keeps only what is not the application's: what is folded or open, a knob's value while it is turned."""
 
     def __init__(self, fonts: Fonts) -> None:
         self._asking = Asking(fonts)
         self._launcher = Launcher(fonts)
         self._knobs = Knobs(self._asking)
-        self.folded = False
+        self.folded = self.detailed = False
 
     @property
     def places(self) -> dict[str, Box]:
@@ -143,7 +144,17 @@ class Parts:
         imgui.dummy(ImVec2(0, 0.1 * em))
         footer = imgui.get_frame_height_with_spacing() + 0.4 * em
         imgui.begin_child("sections", ImVec2(0, -footer))
-        self._sections(state)
+        few = tuple(knob for knobs in state.knobs.values() for knob in knobs if knob.matters)
+        if few and not self.detailed:
+            self._knobs.draw({"": few})
+        label = "Less" if self.detailed else "More: loops, curves, all parameters, view"
+        if imgui.button(f"{label}##details", ImVec2(-1, 0)):
+            self.detailed = not self.detailed
+        self._asking.place("details")
+        if self.detailed:
+            self._sections(state)
+        else:
+            self._say(state.messages[-1:])
         imgui.end_child()
         imgui.separator()
         third = (imgui.get_content_region_avail().x - 2 * imgui.get_style().item_spacing.x) / 3
@@ -171,10 +182,12 @@ class Parts:
         if shown:
             self._view(state.overlays)
         if state.messages and imgui.collapsing_header("Messages", opened):
-            for words in state.messages[-LAST_MESSAGES:]:
-                imgui.push_text_wrap_pos(0)
-                text(words)
-                imgui.pop_text_wrap_pos()
+            self._say(state.messages[-LAST_MESSAGES:])
+
+    @staticmethod
+    def _say(messages: Sequence[str]) -> None:
+        for words in messages:
+            wrapped(words, INK)
 
     # ---- what never scrolls away
 
@@ -262,45 +275,31 @@ class Parts:
         draw_force_bar(state.force, state.force_limit)
 
     def _transport(self, state: PanelState) -> None:
-        gap = imgui.get_style().item_spacing.x
-        width = (imgui.get_content_region_avail().x - 4 * gap) / 5
-        self._asking.button("Go on" if state.paused else "Pause", "pause", width)
-        imgui.same_line()
-        imgui.begin_disabled(not state.paused)
-        self._asking.button("Step", "step", width)
-        imgui.end_disabled()
-        imgui.same_line()
-        self._asking.button("Reset", "reset", width)
-        imgui.same_line()
-        if state.recording:
-            imgui.push_style_color(imgui.Col_.text, colour(palette.BAD))
-        self._asking.button("Stop rec" if state.recording else "Record", "record", width)
-        if state.recording:
-            imgui.pop_style_color()
-        imgui.same_line()
-        self._asking.button("Picture", "screenshot", width)
-        width = (imgui.get_content_region_avail().x - 3 * gap) / 4
-        self._asking.button("Keep state", "keep", width)
-        imgui.set_item_tooltip("Keep the present state, to return to it later (k)")
-        imgui.same_line()
-        imgui.begin_disabled(not state.kept)
-        self._asking.button(f"Back to {state.kept}" if state.kept else "Go back", "undo", width)
-        imgui.end_disabled()
-        imgui.set_item_tooltip("Go back to the kept state (z)")
-        imgui.same_line()
-        self._asking.button("Save scene", "save", width)
-        imgui.set_item_tooltip("Save the scene with its present values as a TOML file (e)")
-        imgui.same_line()
-        self._asking.button("Unmute" if state.muted else "Mute", "mute", width)
+        self._row(state, ("pause", "reset", "keep", "undo", "record"))
+        if not self.detailed:
+            return
+        self._row(state, ("step", "screenshot", "save", "mute"))
         if state.handed:
-            width = (imgui.get_content_region_avail().x - gap) / 2
-            self._asking.button("Align tool", "align", width)
-            imgui.set_item_tooltip("From how the device is held now the tool is as it was at rest (i)")
-            imgui.same_line()
-            other = "Left" if state.handed == "right" else "Right"
-            self._asking.button(f"{other} hand", "mirror", width)
-            imgui.set_item_tooltip("Mirror how the tool sits on the device (j)")
-        imgui.set_item_tooltip("Vibrations and sounds at contact, slip and click, on or off (m)")
+            self._row(state, ("align", "mirror"))
+
+    def _row(self, state: PanelState, kinds: Sequence[str]) -> None:
+        """Buttons side by side."""
+        gap = imgui.get_style().item_spacing.x
+        width = (imgui.get_content_region_avail().x - (len(kinds) - 1) * gap) / len(kinds)
+        for k, kind in enumerate(kinds):
+            label, tip = _words_of(kind, state)
+            if k:
+                imgui.same_line()
+            imgui.begin_disabled((kind == "step" and not state.paused) or (kind == "undo" and not state.kept))
+            stops = kind == "record" and state.recording
+            if stops:
+                imgui.push_style_color(imgui.Col_.text, colour(ACCENT))
+            self._asking.button(label, kind, width)
+            if stops:
+                imgui.pop_style_color()
+            imgui.end_disabled()
+            if tip:
+                imgui.set_item_tooltip(tip)
 
     def _view(self, overlays: Overlays) -> None:
         names = [f.name for f in fields(Overlays) if isinstance(getattr(overlays, f.name), bool)]
@@ -344,6 +343,33 @@ class Parts:
             self._asking.ask("help")
 
 
+def _words_of(kind: str, state: PanelState) -> tuple[str, str]:
+    """What stands on a button, and what it says to a pointer that rests."""
+    match kind:
+        case "pause":
+            return ("Go on" if state.paused else "Pause"), ""
+        case "keep":
+            return "Keep", "Keep the present state, to return to it later (k)"
+        case "undo":
+            return (f"Undo to {state.kept}" if state.kept else "Undo"), "Go back to the kept state (z)"
+        case "record":
+            return ("Stop rec" if state.recording else "Record"), ""
+        case "screenshot":
+            return "Picture", ""
+        case "save":
+            return "Save scene", "Save the scene with its present values as a TOML file (e)"
+        case "mute":
+            tip = "Vibrations and sounds at contact, slip and click, on or off (m)"
+            return ("Unmute" if state.muted else "Mute"), tip
+        case "align":
+            return "Align tool", "From how the device is held now the tool is as it was at rest (i)"
+        case "mirror":
+            other = "Left" if state.handed == "right" else "Right"
+            return f"{other} hand", "Mirror how the tool sits on the device (j)"
+        case _:
+            return kind.capitalize(), ""
+
+
 def _edge() -> None:
     """A line along the panel's left side."""
     p, h = imgui.get_window_pos(), imgui.get_window_height()
@@ -359,6 +385,6 @@ def _flags(state: PanelState) -> list[tuple[str, palette.Colour]]:
     flags = (
         (state.paused, "PAUSED", palette.WARN),
         (state.frozen, "FROZEN", palette.WARN),
-        (state.recording, "REC", palette.BAD),
+        (state.recording, "REC", ACCENT),
     )
     return [(words, rgb) for on, words, rgb in flags if on]

@@ -39,11 +39,11 @@ def draw_loops(loops: tuple[LoopReading, ...]) -> None:
 
 
 def _level(loop: LoopReading) -> str:
-    """How well a loop keeps its rate: well within a tenth, badly below a half."""
+    """How well a loop keeps its rate: well within a tenth. What is trouble, the light says."""
     share = loop.rate_hz / loop.target_hz if loop.target_hz > 0 else np.nan
     if not np.isfinite(share):
         return "plain"
-    return "good" if share >= 0.9 else "warn" if share >= 0.5 else "bad"
+    return "good" if share >= 0.9 else "warn"
 
 
 def draw_readings(title: str, readings: tuple[Reading, ...]) -> None:

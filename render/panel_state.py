@@ -51,6 +51,8 @@ class Setting(NamedTuple):
     log: bool = False
     choices: tuple[str, ...] | None = None
     help: str = ""
+    matters: bool = False
+    """Whether it is one of the few that are shown before all others."""
 
 
 class Plot(NamedTuple):

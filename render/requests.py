@@ -11,8 +11,8 @@ class Request(NamedTuple):
     of it in one); or one of "pause", "step", "back", "reset", "keep", "undo", "save", "record", "mute",
     "align", "mirror", "emergency", "screenshot", "fullscreen", "fit", "follow", "grip", "press", "scenes",
     "help" and "quit", which need no more.
-    `Controls.ask` answers "overlay" (the other value, if it is None), "view", "fit", "follow", "grip" and
-    "press" itself.
+    `Controls.ask` answers "overlay" (the other value, if it is None), "view", "fit", "follow", "grip"
+    and, where the pointer drives a tool, "press" itself.
     """
 
     kind: str

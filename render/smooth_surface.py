@@ -98,7 +98,7 @@ class SmoothSurface:
 
 
 def _rings(rest: Floats, triangles: Indices) -> tuple[sparse.csr_matrix, sparse.csr_matrix, Floats]:
-    """Over a point's neighbours j: twice the mean of (x_j - x_i) / l_ij^2, the mean with i's own, that of l_ij."""
+    """Twice the mean of (x_j - x_i) / l_ij^2 over neighbours j of i, the mean with i's own, that of l_ij."""
     k, pairs = len(rest), triangles[:, [0, 1, 1, 2, 2, 0]].reshape(-1, 2)
     i, j = np.unique(np.r_[pairs, pairs[:, ::-1]], axis=0).T
     square = np.maximum(np.einsum("hi,hi->h", rest[j] - rest[i], rest[j] - rest[i]), 1e-300)

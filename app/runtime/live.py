@@ -22,6 +22,16 @@ SLEW = 0.1
 """Seconds, at least, in which a quantity that the hand feels goes over to another value."""
 
 
+FEW = 3
+"""Keys that are shown before all others."""
+FIRST = (
+    "gas.manifold.vent.state", "gas.manifold.pump.state", "gas.manifold.pump.speed", "gas.gauge",
+    "gas.seal.rms", "gas.max_pressure", "admittance.stiffness", "friction.default", "workspace.force_scale",
+    "gravity.1", "tool.hold.stiffness",
+)  # fmt: skip
+"""Which these are, of those that a scene has: what one feels or sees most of."""
+
+
 @dataclass(frozen=True)
 class Live:
     """One key that may be changed, and how a control for it looks."""
@@ -49,6 +59,13 @@ def around(key: str, group: str, label: str, unit: str, value: float, felt: bool
 def live_keys(spec: BaseScene) -> list[Live]:
     """Everything that may be changed in this scene, with its present value."""
     return system_of(spec).live_keys(spec)
+
+
+def few_keys(spec: BaseScene, keys: Sequence[Live]) -> tuple[str, ...]:
+    """The few of a scene's live keys that matter most."""
+    held = bool(system_of(spec).held_name(spec))
+    present = {live.key for live in keys if live.group and (held or live.group != "hand")}
+    return tuple(key for key in FIRST if key in present)[:FEW]
 
 
 def hold_keys(key: str, hold: HoldSpec) -> list[Live]:

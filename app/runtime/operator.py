@@ -7,6 +7,7 @@ loops where the system can be told so: on a machine without a graphics card it w
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -24,11 +25,13 @@ from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking, how_to_take
 from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text, write_new
 from palpo.app.runtime.knob import ViewKnob
+from palpo.app.runtime.live import live_keys
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.reel import Ghost, reel_of
 from palpo.app.runtime.session import Session
 from palpo.app.runtime.sound import Hearing
+from palpo.app.systems.system import system_of
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
 from palpo.app.visual.rest import rest_picture
@@ -44,6 +47,7 @@ UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 RUNNING = "running"
 SHOWN_FIRST = "watch first; then it is your turn"
 YOURS = "your turn: drag with the left button"
+WATCH = "watch"
 """What stands in the panel while a demo runs."""
 WAITING_HZ = 5.0
 """Pictures a second, at most, until the loops run: what compiles needs the processor."""
@@ -146,7 +150,7 @@ class Operator(Desk):
                 continue
             (options, self.next), kept = (self.next, None), self._returning
             try:
-                return self._prepared(Session(options, self.progress), kept)
+                return self._prepared(Session(options, self.progress, since=time.perf_counter()), kept)
             except Exception as error:
                 if not is_refusal(error):
                     raise
@@ -186,7 +190,8 @@ class Operator(Desk):
         self._haunt(self._ghosts[session.options.ghost] if session.options.ghost else None)
         self._session, self._readings = session, Readings(session)
         pointed = session.pointed
-        drives = pointed is not None
+        self._held = shape_of(session.visual.geometry, held_name(session.spec))
+        drives = pointed is not None and self._held is not None
         choice, _ = session.taught
         self.controls.drives_tool, self.controls.follow = drives, None
         led = pointed is not None and pointed is not session.rig.servo
@@ -194,7 +199,6 @@ class Operator(Desk):
             pointed.port.position.copy() if led and pointed else session.rig.held, UPRIGHT
         )
         self.controls.follow = None if pointed is None else partial(choice.follow, pointed)
-        self._held = shape_of(session.visual.geometry, held_name(session.spec))
         self._nearness = None if self._held is None else Nearness(session.visual.geometry, self._held)
         told = self._held is None or not choice.taking or choice.word in self._taught
         self._taking = None if told else Taking(session.visual.geometry.length, drives)
@@ -207,7 +211,16 @@ class Operator(Desk):
 
     def _said(self, session: Session) -> tuple[str, Level]:
         """What the session is doing."""
-        return ("paused; press space to go on", "warn") if session.paused else (self._running, "good")
+        if session.paused:
+            return "paused; press space to go on", "warn"
+        return self._running if self._held is not None else WATCH, "good"
+
+    def _led_by(self, session: Session) -> str:
+        """What leads the scene, for people."""
+        if self._held is not None:
+            return session.title
+        valve = system_of(session.spec).valve_key(session.spec)
+        return f"watch: nothing here is held{'; x opens or shuts the valve' if valve else ''}"
 
     def _show(self, session: Session, geometry: SceneGeometry, rest: SceneState) -> None:
         """Draw this scene from now on; another one than before from its own side."""
@@ -306,7 +319,7 @@ class Operator(Desk):
         readings.look()
         return replace(
             shown,
-            device=session.title,
+            device=self._led_by(session),
             status=session.state or shown.status,
             status_level="warn" if session.state else shown.status_level,
             elapsed=readings.elapsed,
@@ -353,6 +366,11 @@ class Operator(Desk):
                 self._go(again)
             case "set" if session is not None:
                 session.change(request.key, request.value)
+            case "press" if session is not None:
+                valve = system_of(session.spec).valve_key(session.spec)
+                if valve:
+                    key = next(live for live in live_keys(session.spec) if live.key == valve)
+                    session.change(valve, next(way for way in key.choices if way != key.value))
             case "emergency" if session is not None:
                 session.end(emergency=True)
             case "pause" if session is not None:

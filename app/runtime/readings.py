@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.app.runtime.health import Signs, light
-from palpo.app.runtime.live import live_keys
+from palpo.app.runtime.live import few_keys, live_keys
 from palpo.app.runtime.session import Session
 from palpo.app.runtime.slow_thread import SlowThread
 from palpo.app.web.window import PageWindow
@@ -162,7 +162,7 @@ class Readings:
         contact = (
             Reading("contacts", f"{_last(columns, 'contacts'):.0f}"),
             Reading("deepest penetration", f"{1e3 * _last(columns, 'depth'):.3f} mm"),
-            Reading("dropped contacts", str(lost), "bad" if lost else "plain"),
+            Reading("dropped contacts", str(lost), "warn" if lost else "plain"),
         )
         solver = (
             Reading("sweeps", f"{_last(columns, 'sweeps'):.0f}"),
@@ -177,7 +177,7 @@ class Readings:
         exchange = (
             Reading("ticks on a stale frame", str(stale), "warn" if stale else "plain"),
             Reading("age of the frame", f"{int(servo.port.status['age'][0])} ticks"),
-            Reading("ticks paused for a frame", str(waited), "bad" if waited else "plain"),
+            Reading("ticks paused for a frame", str(waited), "warn" if waited else "plain"),
         )
         energy, torque = float(servo.energy.joules["energy"][0]), float(servo.energy.peak_torque[0])
         acts = _last(columns, "flags")
@@ -209,10 +209,12 @@ class Readings:
         if self._spec is not self.session.spec:
             groups: dict[str, list[Setting]] = {}
             self._spec = self.session.spec
-            for live in filter(lambda live: live.group, live_keys(self._spec)):
+            keys = live_keys(self._spec)
+            few = few_keys(self._spec, keys)
+            for live in filter(lambda live: live.group, keys):
                 knob = Setting(
                     live.key, live.label, live.unit, live.value, *self._ranges[live.key], live.log,
-                    live.choices or None, live.help,
+                    live.choices or None, live.help, live.key in few,
                 )  # fmt: skip
                 groups.setdefault(live.group, []).append(knob)
             self._knobs = {group: tuple(knobs) for group, knobs in groups.items()}

@@ -80,9 +80,13 @@ class Session:
     """One run: `prepare`, then `run`. Raises ConfigError, InputError or HapticsError for bad input."""
 
     def __init__(
-        self, options: Options, progress: Progress | None = None, spec: BaseScene | None = None
-    ) -> None:
-        """spec: a scene that was loaded before, of which the options have but the name."""
+        self, options: Options, progress: Progress | None = None, spec: BaseScene | None = None,
+        since: float | None = None,
+    ) -> None:  # fmt: skip
+        """spec: a scene that was loaded before, of which the options have but the name.
+
+        since: when the operator chose it (`time.perf_counter`), where the process began before.
+        """
         self.options, self.progress = options, progress or Silent()
         self.spec: BaseScene = spec or load_scene(options.scene, options.overrides)
         self.kind = check_kind(self.spec, options.interface, options.lock_step)
@@ -96,6 +100,7 @@ class Session:
         self.device = device_spec(self.spec)
         self._figures: list[DeviceSpec] = []
         self.first_tick, self.scheduler = math.nan, "the servo was not started"
+        self._since = since
         self.paused = False
         self.names: tuple[str, ...] = ()  # parts of a slow step that are timed; without a clock none is
         self.recorder: Recorder | None = None
@@ -319,8 +324,11 @@ class Session:
             launch(slow.start)
             while servo.running and not tick_count(rig.servo):
                 time.sleep(1e-3)
-            self.first_tick = process_age()
-            self.progress.say(f"first tick {self.first_tick:.1f} s after the start")
+            if self._since is None:
+                self.first_tick, after = process_age(), "the start"
+            else:
+                self.first_tick, after = time.perf_counter() - self._since, "the choice"
+            self.progress.say(f"first tick {self.first_tick:.1f} s after {after}")
             self._look_on(servo, watch)
         finally:
             self.scheduler = servo.scheduler

@@ -61,6 +61,10 @@ class System(ABC):
     def held_name(self, spec: Any) -> str:
         """Name of the shape that the hand holds; empty where it holds none."""
 
+    def valve_key(self, spec: Any) -> str:
+        """Live key of the valve that key x opens where the hand holds nothing; empty where there is none."""
+        return ""
+
     @abstractmethod
     def add_shapes(self, spec: Any, shapes: Shapes) -> None:
         """What the scene looks like before it moves, from meshes alone."""

@@ -42,13 +42,13 @@ class Vent(LineSpec):
     """A valve that lets the atmosphere into the manifold, through a line of its own."""
 
     state: Literal["open", "shut"] = Field(
-        "shut", description="Without a table; it can be changed while it runs."
+        "shut", description="By hand, where the table has it shut; it can be changed while it runs."
     )
     table: Switch = Field((), description="Whether it is open over time, rows [t, true or false].")
 
     def lets_in(self, time: float) -> bool:
-        """Whether it is open at `time` [s]."""
-        return at(self.table, time, self.state == "open")
+        """Whether it is open at `time` [s], by hand or by the table."""
+        return self.state == "open" or at(self.table, time, False)
 
 
 class CupLine(LineSpec):

@@ -177,6 +177,9 @@ class SnapScene(BaseScene):
     material: Elastic | None = Field(
         None, description="Of the socket, a name or a table; without it, the connector's own."
     )
+    strain_limit: Annotated[Number, Field(gt=0)] | None = Field(
+        None, description="Equivalent strain of the socket's material from which pictures warn of it."
+    )
     damping: Rayleigh = Field(
         Rayleigh(), description="Of the socket; a material's alpha and beta are not used."
     )

@@ -156,6 +156,7 @@ class Snapshot(NamedTuple):
     patch: Floats  # (3, cap_p, 3, 3) m, corners of coloured triangles on or between the bodies
     patch_scalar: Floats  # (3, cap_p) their scalar
     n_patches: Ints  # (3,)
+    strained: Floats  # (3,) largest strain over what the material bears
     published_ns: Ints  # (3,) `time.perf_counter_ns` when it was published; 0 in lock-step
 
 
@@ -180,6 +181,8 @@ class SceneState:
     scalar_range: Floats = field(default_factory=lambda: np.array([0.0, 1.0]))
     patch: Floats = field(default_factory=lambda: np.zeros((0, 3, 3)))
     patch_scalar: Floats = field(default_factory=lambda: np.zeros(0))
+    strained: float = np.nan
+    """Largest strain over what the material bears; NaN where nobody says how much that is."""
     published_ns: int = 0
     contact_normal: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     """Of the surface that is touched, (n, 3); NaN where nobody has looked, as in `nearest`."""
@@ -220,6 +223,7 @@ def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0, n_pa
         patch=points(n_patches, 3),
         patch_scalar=np.zeros((SLOTS, n_patches)),
         n_patches=integers(),
+        strained=np.full(SLOTS, np.nan),
         published_ns=integers(),
     )
 
@@ -246,6 +250,7 @@ def view(snapshot: Snapshot, slot: int) -> SceneState:
         scalar_range=snapshot.scalar_range[slot],
         patch=snapshot.patch[slot, :m],
         patch_scalar=snapshot.patch_scalar[slot, :m],
+        strained=float(snapshot.strained[slot]),
         published_ns=int(snapshot.published_ns[slot]),
     )
 
@@ -276,5 +281,6 @@ def write(snapshot: Snapshot, slot: int, state: SceneState) -> None:
     snapshot.patch[slot, :m] = state.patch[:m]
     snapshot.patch_scalar[slot, :m] = state.patch_scalar[:m]
     snapshot.n_patches[slot] = m
+    snapshot.strained[slot] = state.strained
     snapshot.published_ns[slot] = state.published_ns
     snapshot.counters[slot, OVERFLOW] += len(state.contact_point) - n + len(state.patch) - m

@@ -6,9 +6,11 @@ import pytest
 from palpo.app.devices.table import DEVICES
 from palpo.app.report.draw import camera_of
 from palpo.app.runtime.first_steps import TAKEN, Taking
+from palpo.app.runtime.live import FEW, changed, few_keys, live_keys
+from palpo.app.systems.system import system_of
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.rest import rest_picture
-from palpo.config.load import load_scene
+from palpo.config.load import list_scenes, load_scene
 
 ASPECT = 905 / 800
 """Of the picture beside the panel."""
@@ -37,6 +39,30 @@ def test_without_its_path_the_cup_of_the_cube_would_leave_the_first_view():
 
 def test_a_scene_whose_cup_moves_by_itself_has_nothing_to_take():
     assert held_name(load_scene("suction-bunny")) == ""
+
+
+@pytest.mark.parametrize("scene", ["suction-gripper", "suction-bellows"])
+def test_the_valve_of_a_pump_is_open_by_hand_or_by_its_table(scene):
+    spec = load_scene(scene)
+    key = system_of(spec).valve_key(spec)
+    assert key in [live.key for live in live_keys(spec)]
+    by_hand = changed(spec, f"{key}=open").gas.manifold.vent
+    vent, opens = spec.gas.manifold.vent, spec.gas.manifold.vent.table[-1][0]
+    for time, table in ((0.5 * opens, False), (opens, True), (2 * opens, True)):
+        assert vent.lets_in(time) is table
+        assert by_hand.lets_in(time)
+    assert system_of(load_scene("wire")).valve_key(load_scene("wire")) == ""
+
+
+@pytest.mark.parametrize("scene", list_scenes())
+def test_few_controls_come_before_all_others_and_are_some_that_the_scene_has(scene):
+    spec = load_scene(scene)
+    keys = live_keys(spec)
+    few = few_keys(spec, keys)
+    assert 0 < len(few) <= FEW
+    assert set(few) <= {live.key for live in keys}
+    # who holds nothing needs no scale for what is felt
+    assert held_name(spec) or "workspace.force_scale" not in few
 
 
 @pytest.mark.parametrize("device", [device for device in DEVICES if device.live])

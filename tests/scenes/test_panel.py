@@ -84,6 +84,7 @@ def desk(context):
     made = SimpleNamespace(panel=panel, frame=frame)
     for _ in range(3):
         show(made)
+    click(made, "details")
     yield made
     panel.detach()
     frame.delete()
@@ -140,6 +141,21 @@ def like(image, colour, tolerance=30):
 )
 def test_a_button_asks_for_what_it_says_once(desk, kind):
     assert click(desk, kind) == [Request(kind)]
+
+
+def test_at_first_there_is_what_people_need_and_the_rest_is_behind_one_click(desk):
+    knobs = {
+        "friction": (STATE.knobs["friction"][0]._replace(matters=True),),
+        "solver": STATE.knobs["solver"],
+    }
+    state = replace(STATE, knobs=knobs)
+    click(desk, "details", state)
+    show(desk, state)
+    places = set(desk.panel.places)
+    assert {"scene", "emergency", "pause", "reset", "keep", "undo", "record", "mu", "details"} <= places
+    assert not places & {"plot:force", "tolerance", "sweeps", "View", "overlay:grid", "screenshot", "mute"}
+    click(desk, "details", state)
+    assert {"plot:force", "mu", "tolerance", "View", "overlay:grid", "screenshot"} <= set(desk.panel.places)
 
 
 def test_a_single_step_is_there_only_while_paused(desk):
@@ -551,6 +567,19 @@ def test_the_legend_tells_the_scale_of_arrows_by_the_length_that_they_have_in_th
     assert entry.length * em == pytest.approx(ends[1, 0] - ends[0, 0])
     # round numbers are at most a factor of 2.5 apart
     assert ARROW / 2.5 < entry.length <= ARROW
+
+
+@pytest.mark.parametrize("share", [NAN, 0.4, 1.0, 1.4])
+def test_the_legend_warns_of_a_strain_beyond_its_limit_and_of_no_other(share):
+    points = np.zeros((3, 3))
+    geometry = make_geometry([Drawable("body", "surface", 0, 3)], points)
+    state = SceneState(points, strained=share)
+    said = [
+        e
+        for e in legend_entries(geometry, state, Camera(), Overlays(), 1.0, 800, 15.0)
+        if "strained" in e.words
+    ]
+    assert [e.colour for e in said] == ([palette.BAD] if share > 1.0 else [])
 
 
 def test_the_legend_shows_the_ends_of_the_colour_bar_of_the_frame():

@@ -132,6 +132,24 @@ def test_the_hand_on_a_suction_cup_is_drawn_at_the_servos_last_tick():
     np.testing.assert_array_equal(state.held_point, rig.state.cup.position)
 
 
+def test_a_connector_tells_its_largest_strain_over_the_limit_that_its_scene_gives():
+    session = Session(Options("snap", ("strain_limit=1 %",), device="mock", lock_step=True, duration=3.0))
+    session.prepare()
+    rig, visual = session.rig, session.visual
+    shares = []
+    for ticks in (10, 2000):
+        rig.lock.advance(ticks, lambda n: servo_run(rig.servo, n))
+        visual.strain = True
+        state, _ = visual.latest()
+        assert state.strained == pytest.approx(np.nanmax(state.scalar) / 0.01, rel=1e-9)
+        shares.append(state.strained)
+    # the wedge has spread the prongs
+    assert shares[1] > shares[0]
+    plain = Session(Options("snap", device="mock", lock_step=True, duration=1.0))
+    plain.prepare()
+    assert np.isnan(plain.visual.latest()[0].strained)
+
+
 def rig_slot(visual):
     return int(reader_slot(visual.picture_control))
 

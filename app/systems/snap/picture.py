@@ -48,6 +48,7 @@ class SnapVisual(ServoPicture):
         self._scalar = np.full(len(self.vertices), np.nan)
         self._upper = [SMALLEST_STRAIN, SMALLEST_DEFLECTION]
         self._gauges = [NodalStrain(part.mesh) for part in connector.prongs]
+        self._bears, self._strain = spec.strain_limit, np.zeros(len(self.vertices))
         for self.strain in (True, False):  # compiled before the loop starts
             self._measure()
         self._kept = -1
@@ -64,6 +65,7 @@ class SnapVisual(ServoPicture):
         state = self.contacts_and_hand(k, tick, counters)
         if started:
             state.hand_force = self._felt(k)
+        state.strained = self._strained()
         state.scalar, state.scalar_kind = self._scalar, STRAIN if self.strain else DEFLECTION
         state.scalar_range = np.array([0.0, self._upper[0 if self.strain else 1]])
         return state
@@ -91,6 +93,14 @@ class SnapVisual(ServoPicture):
             self.vertices[span] = nodes
         turned = rotate(self.picture.orientation[k], self._plug)
         self.vertices[self._parts[-1]] = self.picture.position[k] + turned
+
+    def _strained(self) -> float:
+        """Largest strain over the limit; NaN without one."""
+        if self._bears is None:
+            return np.nan
+        for gauge, span in zip(self._gauges, self._parts, strict=False):
+            gauge.evaluate(self.vertices[span], self._strain[span])
+        return float(self._strain.max()) / self._bears
 
     def _measure(self) -> None:
         """Strain [-] or deflection [mm] of the prongs as they are."""

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from palpo.app.visual.picture import Shapes
 
 
+VALVE = "gas.manifold.vent.state"
+"""Key of the valve that lets a pump's cups go."""
+
+
 class SuctionSystem(System):
     """See System."""
 
@@ -72,6 +76,10 @@ class SuctionSystem(System):
         """See System."""
         return "" if spec.tool is None else spec.tool.body
 
+    def valve_key(self, spec: SuctionScene) -> str:
+        """See System."""
+        return VALVE if isinstance(spec.gas, PumpedGas) else ""
+
     def further_paths(self, spec: SuctionScene) -> dict[str, Any]:
         """See System."""
         return {cup.name: cup.drive.path for cup in spec.cups if isinstance(cup.drive, ScriptedDrive)}
@@ -93,7 +101,7 @@ class SuctionSystem(System):
 
 
 def _pump_keys(gas: PumpedGas) -> list[Live]:
-    """Pump and vent; what a table switches is not for the hand."""
+    """Pump and vent; a pump that a table switches is not for the hand."""
     pump, vent = gas.manifold.pump, gas.manifold.vent
     keys = [
         Live("gas.manifold.pump.speed", "air", "pump's speed", "m3/s", 0.0, max(1e-3, 2 * pump.speed),
@@ -103,11 +111,10 @@ def _pump_keys(gas: PumpedGas) -> list[Live]:
         keys.append(
             Live("gas.manifold.pump.state", "air", "pump", "", 0.0, 0.0, pump.state, choices=("on", "off"))
         )
-    if not vent.table:
-        keys.append(
-            Live("gas.manifold.vent.state", "air", "vent", "", 0.0, 0.0, vent.state, choices=("shut", "open"),
-                 help="lets air into the manifold: the cups let go")
-        )  # fmt: skip
+    keys.append(
+        Live(VALVE, "air", "vent", "", 0.0, 0.0, vent.state, choices=("shut", "open"),
+             help="lets air into the manifold: the cups let go")
+    )  # fmt: skip
     return keys
 
 
