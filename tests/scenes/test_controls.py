@@ -322,7 +322,7 @@ def test_every_key_is_listed_once_and_does_something():
     for drives_tool in (True, False):
         listed = [shown for shown, _ in key_list(drives_tool)]
         assert len(listed) == len(set(listed))
-        assert set(names) - set(listed) == (set() if drives_tool else {"g", "x"}) | {","}
+        assert set(names) - set(listed) == (set() if drives_tool else {"g"}) | {","}
     again = {shown for shown, _ in key_list(False, recorded=True)}
     assert set(names) - again == {"escape", "r", "o", "k", "z", "e", "g", "x", "l", "m", "i", "j"}
     for key in KEYS:
@@ -332,6 +332,14 @@ def test_every_key_is_listed_once_and_does_something():
         controls.key(key.name)
         after = controls.camera, controls.overlays, controls.hand, controls.follows
         assert controls.requests() or after != before, key
+
+
+def test_the_key_of_a_valve_is_asked_for_where_the_pointer_drives_nothing():
+    for drives_tool in (True, False):
+        controls = Controls(Camera(), drives_tool=drives_tool)
+        controls.key("x")
+        assert controls.hand.pressed == drives_tool
+        assert controls.requests() == ([] if drives_tool else [Request("press")])
 
 
 def test_requests_come_in_their_order_and_only_once():
