@@ -151,6 +151,8 @@ def _value(annotation: Any) -> str:
         return ", ".join(f"`{_toml(arg)}`" for arg in args)
     if origin is tuple:
         return _list(args)
+    if origin is dict:
+        return f"table of names, each with {_value(args[1])}"
     models = list(_models(annotation))
     if len(models) > 1:
         return "table with kind " + in_words([f'`"{kind_of(model)}"`' for model in models])
@@ -201,7 +203,7 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
-    if field.default is None or field.default in ((), ""):
+    if field.default is None or field.default in ((), "", {}):
         return "none"
     if isinstance(field.default, BaseModel):
         return "as below"

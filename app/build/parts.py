@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.shapes import beam_line, placed, surface_of
+from palpo.app.build.robots import Masses
+from palpo.app.build.shapes import beam_line, evenly, masses_of, placed, surface_of
 from palpo.config.schema.attachment import FrameAttachment
 from palpo.config.schema.body import (
     Beam,
@@ -110,16 +111,15 @@ def _beam_part(spec: SceneSpec, body: Beam) -> BodyPart:
     return BodyPart(body, shape, np.vstack([line.nodes, np.zeros((n, 3))]), n, beam)
 
 
-def rigid_form(
-    body: Rigid,
-) -> tuple[NDArray, NDArray, NDArray, float, float, NDArray, NDArray]:
-    """Points, triangles, edges, radius, and volume, centre and unit-density inertia; scaled, body axes."""
+def rigid_form(body: Rigid) -> tuple[NDArray, NDArray, NDArray, float, Masses]:
+    """Points about the centre, triangles, edges, radius, and masses; scaled, body axes."""
     g, scale = body.geometry, body.placement.scale
     if g.kind == "sphere":
         r = g.radius * scale
         volume = 4.0 / 3.0 * np.pi * r**3
         inertia = 0.4 * volume * r**2 * np.eye(3)
-        return np.zeros((1, 3)), NO_TRIANGLES, np.array([[0, 0]], np.int32), r, volume, np.zeros(3), inertia
+        masses = evenly(body, volume, np.zeros(3), inertia)
+        return np.zeros((1, 3)), NO_TRIANGLES, np.array([[0, 0]], np.int32), r, masses
     if g.kind == "capsule":
         r, length = g.radius * scale, g.length * scale
         shaft, caps = np.pi * r**2 * length, 4.0 / 3.0 * np.pi * r**3
@@ -129,27 +129,26 @@ def rigid_form(
             0.4 * r**2 + length**2 / 4 + 3.0 / 8.0 * length * r
         )
         ends = np.array([[0, -length / 2, 0], [0, length / 2, 0]])
-        inertia = np.diag([across, along, across])
-        return ends, NO_TRIANGLES, np.array([[0, 1]], np.int32), r, shaft + caps, np.zeros(3), inertia
+        masses = evenly(body, shaft + caps, np.zeros(3), np.diag([across, along, across]))
+        return ends, NO_TRIANGLES, np.array([[0, 1]], np.int32), r, masses
     surface = surface_of(g)
     source = g.path if g.kind == "file" else f"{g.kind} of {body.name}"
     surface = surface.with_vertices(surface.vertices * scale)
     surface.require_volume(source)
-    volume, centre, inertia = surface.mass_properties(1.0)
-    return surface.vertices - centre, surface.triangles, NO_EDGES, 0.0, volume, centre, inertia
+    masses = masses_of(body, surface)
+    return surface.vertices - masses.centre, surface.triangles, NO_EDGES, 0.0, masses
 
 
 def _rigid_part(spec: SceneSpec, body: Rigid, extra: list[NDArray[np.float64]]) -> BodyPart:
-    points, triangles, edges, radius, volume, centre, inertia = rigid_form(body)
-    density = body.density if body.density is not None else (body.mass or 0.0) / volume
+    points, triangles, edges, radius, masses = rigid_form(body)
     rotation = quaternion_matrix(body.placement.quaternion)
-    origin = np.array(body.placement.position) + rotation @ centre
+    origin = np.array(body.placement.position) + rotation @ masses.centre
     local = [(np.asarray(p) - origin) @ rotation for p in extra]
     vertices = np.ascontiguousarray(np.vstack([points, *local]) if local else points)
     rigid = chain_body.RigidBody(
         body.name,
-        volume * density,
-        inertia * density,
+        masses.mass,
+        masses.inertia,
         origin,
         body.placement.quaternion,
         spec.gravity,

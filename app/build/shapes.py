@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.robots import HeldRobot, Masses
 from palpo.app.build.volume_mesh import segment, solid, tetrahedra
 from palpo.app.runtime.memory import require_stiffness
 from palpo.app.visual.solids import capsule_surface, round_surface
@@ -20,6 +21,7 @@ from palpo.config.schema.geometry import (
     ProngPart,
     RevolvedCup,
     RigidGeometry,
+    Robot,
     SoftGeometry,
     SolidGeometry,
 )
@@ -129,11 +131,30 @@ def surface_of(g: RigidGeometry) -> SurfaceMesh:
             return partners.half_cylinder(g.radius, g.length, g.flatness, g.around, g.along)
         case "plug":
             return connectors.generate(g.connector).plug_at(0.0)
+        case "robot":
+            return HeldRobot(g).surface()
         case "file":
             surface = io.read_surface_mesh(g.path)
             return surface.with_vertices(surface.vertices * g.scale)
         case _:
             return cells_of(g).surface().compact()
+
+
+def masses_of(body: Rigid, surface: SurfaceMesh) -> Masses:
+    """Of a rigid body whose surface, in its own axes and scaled, encloses it, evenly unless it is a robot.
+
+    Raises InputError for a robot without mass.
+    """
+    if isinstance(body.geometry, Robot) and body.mass is None and body.density is None:
+        mass, centre, inertia = HeldRobot(body.geometry).masses()
+        return Masses(mass, centre * body.placement.scale, inertia * body.placement.scale**2)
+    return evenly(body, *surface.mass_properties(1.0))
+
+
+def evenly(body: Rigid, volume: float, centre: NDArray[np.float64], inertia: NDArray[np.float64]) -> Masses:
+    """Of a rigid body by its volume [m^3], and its inertia at a density of 1 kg/m^3."""
+    density = body.density if body.density is not None else (body.mass or 0.0) / volume
+    return Masses(volume * density, centre, inertia * density)
 
 
 FEW_ACROSS, SLENDER = 2, 4.0

@@ -64,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     materials.set_defaults(command=_materials)
 
     mesh = commands.add_parser("mesh", help="look at a mesh file; fill a surface with tetrahedra")
-    mesh.add_argument("file", metavar="FILE", help="STL, OBJ, PLY, glTF, Gmsh, VTK, VTU, NRRD or NIfTI")
+    mesh.add_argument(
+        "file", metavar="FILE", help="STL, OBJ, PLY, glTF, Gmsh, VTK, VTU, NRRD, NIfTI, URDF or MJCF"
+    )
     mesh.add_argument("--size", type=float, metavar="M", help="edge of the tetrahedra in a surface [m]")
     mesh.add_argument("--scale", type=float, default=1.0, metavar="M", help="metres per unit of the file")
     mesh.add_argument(

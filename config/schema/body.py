@@ -15,6 +15,7 @@ from palpo.config.schema.geometry import (
     PositiveLength,
     RevolvedCup,
     RigidGeometry,
+    Robot,
     SoftGeometry,
     SolidGeometry,
     VolumeFile,
@@ -193,7 +194,7 @@ class Beam(_Slow):
 
 
 class Rigid(_Moving):
-    """A rigid body; exactly one of density and mass is given."""
+    """A rigid body; exactly one of density and mass is given, but for a robot, whose file says it."""
 
     misplaced: ClassVar[dict[str, str]] = {
         "fixed": 'a rigid body that never moves is kind = "mesh"',
@@ -210,7 +211,7 @@ class Rigid(_Moving):
 
     @model_validator(mode="after")
     def _one(self) -> "Rigid":
-        exactly_one(self, "density", "mass")
+        (at_most_one if isinstance(self.geometry, Robot) else exactly_one)(self, "density", "mass")
         return self
 
 

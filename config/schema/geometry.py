@@ -8,7 +8,7 @@ from pydantic import Field, GetCoreSchemaHandler, ValidationInfo, field_validato
 from pydantic_core import CoreSchema, core_schema
 
 from palpo.config.schema.base import Count, Kinds, Spec, refuse
-from palpo.config.schema.units import Length, Number
+from palpo.config.schema.units import Angle, Length, Number
 from palpo.config.schema.vectors import NO_ROTATION, AxisAngle, Position, quaternion
 from palpo.config.words import in_words
 
@@ -22,6 +22,7 @@ VOLUME_FILES = (".msh", ".vtk", ".vtu")
 CLOSED_FILES = (".stl", ".obj", ".ply", ".glb", ".gltf")
 SURFACE_FILES = (*CLOSED_FILES, *VOLUME_FILES)
 SEGMENTED_FILES = (".nrrd", ".nii", ".nii.gz")
+ROBOT_FILES = (".urdf", ".xml", ".mjcf")
 BODY_FILES = (".h5", ".hdf5")
 CAD_FILES = (".step", ".stp")
 FILLED_FILES = (*CLOSED_FILES, *CAD_FILES)
@@ -425,6 +426,28 @@ class Segment(Spec):
     size: PositiveLength = Field(description="Edge of the tetrahedra that fill it.")
 
 
+class Robot(Spec):
+    """Links of a robot, URDF or MJCF, whose joints are held: one body, in the robot's own frame.
+
+    As a rigid body it has the masses of its file.
+    """
+
+    kind: Literal["robot"] = "robot"
+    path: Annotated[str, FileOf(*ROBOT_FILES)] = Field(
+        description="The robot; a relative path starts at the scene's folder. Its meshes lie there, too."
+    )
+    link: str | None = Field(
+        None, description="A link (MJCF: a body), with all that hangs on it; without it, the whole robot."
+    )
+    without: tuple[str, ...] = Field(
+        (), description="Links that are left out, each with all that hangs on it: other bodies can be those."
+    )
+    angles: dict[str, Angle] = Field(
+        {}, description="Where hinges are held, by their names; others at 0, or the end of their range there."
+    )
+    travels: dict[str, Length] = Field({}, description="Where sliding joints are held, by their names.")
+
+
 class HexBlock(GridGeometry):
     """A block of hexahedra, centred at its origin."""
 
@@ -482,7 +505,8 @@ RigidGeometry = Annotated[
     | Liver
     | Plug
     | SurfaceFile
-    | Segment,
+    | Segment
+    | Robot,
     Field(discriminator="kind"),
     Kinds(),
 ]

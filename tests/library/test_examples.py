@@ -8,6 +8,7 @@ import meshio
 import nibabel
 import numpy as np
 import pytest
+import trimesh
 
 import palpo
 
@@ -43,6 +44,28 @@ def test_a_surgeons_developer_feels_parts_of_a_scan(tmp_path):
     # the probe's rim comes down on the top at 22 mm from 24 mm, and goes on to 14 mm
     assert forces[0] == 0.0 and forces[3] > 0.1
     assert palpo.load(tmp_path / "scan.toml").spec.body("bone").geometry.label == 2
+
+
+GRIPPER = """<robot name="gripper">
+<link name="palm"><inertial><mass value="0.4"/>
+<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><origin xyz="0 0 0.02"/><geometry><box size="0.1 0.05 0.04"/></geometry></collision></link>
+{fingers}</robot>"""
+FINGER = """<link name="{name}"><inertial><mass value="0.05"/><origin xyz="0 0 0.04"/>
+<inertia ixx="3e-5" iyy="3e-5" izz="3e-6" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><mesh filename="finger.stl" scale="0.001 0.001 0.001"/></geometry></collision></link>
+<joint name="{name}_slide" type="prismatic"><parent link="palm"/><child link="{name}"/>
+<origin xyz="0 0 0.05"/><axis xyz="{side} 0 0"/>
+<limit lower="0.01" upper="0.04" effort="1" velocity="1"/></joint>"""
+
+
+def test_a_robotics_engineer_presses_with_a_finger_of_a_urdf_file(tmp_path):
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install 'palpo[urdf]'")
+    fingers = [FINGER.format(name=name, side=side) for name, side in (("left", -1), ("right", 1))]
+    (tmp_path / "gripper.urdf").write_text(GRIPPER.format(fingers="".join(fingers)))
+    trimesh.creation.capsule(height=60.0, radius=8.0).export(tmp_path / "finger.stl")
+    forces = [float(line.split()[3]) for line in ran("robot_in_a_scene", tmp_path).splitlines()]
+    assert len(forces) == 4 and forces[0] == 0.0 and np.all(np.diff(forces) > 0.05)
 
 
 def test_a_robotics_engineer_has_a_gripper_that_lifts_in_mujoco(tmp_path):

@@ -63,7 +63,8 @@ def test_every_shape_is_one_of_rigid_and_of_static_bodies_in_scenes_of_cups_and_
     if body.kind == "rigid" and volume is not None:
         # balls and capsules are round there, and no facets miss anything
         near = 1e-12 if shape["kind"] in ("sphere", "capsule") else within
-        assert rigid_form(body)[4] == pytest.approx(volume, rel=near)
+        density = body.density or body.mass / volume
+        assert rigid_form(body)[4].mass == pytest.approx(density * volume, rel=near)
 
 
 @pytest.mark.parametrize("shape", [{"kind": "ellipsoid", "radii": [0.1, 0.1, 0.2]}, {"kind": "tunnel"}])

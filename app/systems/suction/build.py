@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull, cKDTree
 
 from palpo.app.build.parts import chosen_nodes, gains_of, key_of, material_of
-from palpo.app.build.shapes import cut_cup, placed, soft_mesh, surface_of
+from palpo.app.build.shapes import cut_cup, masses_of, placed, soft_mesh, surface_of
 from palpo.app.build.volume_mesh import tetrahedra
 from palpo.app.systems.suction.pumped import pumped_of, switches_of
 from palpo.config.schema import gas as gas_schema
@@ -343,17 +343,16 @@ def _partner(spec: SuctionScene, cups: list[HeldBody], capacity: int) -> tuple[C
         vertices = surface.vertices @ rotation.T + np.array(told.placement.position)
         return FixedSide(surface.with_vertices(vertices)), None
     surface.require_volume(key_of(spec, "bodies", told.name, "geometry"))
-    volume, centre, inertia = surface.mass_properties(1.0)
-    density = told.density if told.density is not None else (told.mass or 0.0) / volume
+    masses = masses_of(told, surface)
     body = RigidBody(
         told.name,
-        volume * density,
-        inertia * density,
-        np.array(told.placement.position) + rotation @ centre,
+        masses.mass,
+        masses.inertia,
+        np.array(told.placement.position) + rotation @ masses.centre,
         told.placement.quaternion,
         spec.gravity,
     )
-    return RigidSide(body, surface.with_vertices(surface.vertices - centre), capacity), body
+    return RigidSide(body, surface.with_vertices(surface.vertices - masses.centre), capacity), body
 
 
 def _soft_partner(spec: SuctionScene, told: Soft, cups: list[HeldBody]) -> HeldBody:
