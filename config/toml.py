@@ -37,7 +37,7 @@ def _lines(table: dict[str, Any], path: tuple[str, ...]) -> Iterator[str]:
     below = {key: value for key, value in table.items() if _has_header(value)}
     for key, value in table.items():
         if key not in below:
-            yield f"{_key(key)} = {_value(value)}"
+            yield f"{_key(key)} = {value_text(value)}"
     for key, value in below.items():
         name = ".".join(map(_key, (*path, key)))
         for item in [value] if isinstance(value, dict) else value:
@@ -56,15 +56,16 @@ def _key(key: str) -> str:
     return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _text(key)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """A plain value as TOML writes it in one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
+        return f"[{', '.join(map(value_text, value))}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{_key(key)} = {_value(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{_key(key)} = {value_text(item)}' for key, item in value.items())}}}"
     return repr(value)
 
 

@@ -30,6 +30,8 @@ ZOOM = 1.1
 """Factor of one notch of the wheel."""
 NOTCH = 0.01
 """Way of the tool in depth for one notch, in heights of the picture."""
+STILL = 3.0
+"""Pixels that a pointer may move between press and release of a click."""
 FASTEST = 10.0
 """Notches in one event that are heeded."""
 
@@ -130,6 +132,7 @@ _REQUESTS = {key.name: key.request for key in KEYS}
 def key_list(drives_tool: bool, recorded: bool = False) -> tuple[tuple[str, str], ...]:
     """What to press and what it does, line by line; where a recording is looked at, if `recorded`."""
     drags = [(" + ".join([*sorted(d.modifiers), f"{d.button} drag"]), d.words) for d in DRAGS[drives_tool]]
+    drags.append((f"{'right' if drives_tool else 'left'} click", "choose a body, to change it"))
     wheel = [("wheel", "zoom")]
     if drives_tool:
         drags.reverse()
@@ -181,6 +184,8 @@ class Controls:
         self.follow = follow
         self.hand = PointedPose(np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0]))
         self._pointer: tuple[float, float] | None = None
+        self._pressed: tuple[float, float] | None = None  # where a button went down, until it is a drag
+        self._size: tuple[int, int] | None = None
         self._held: dict[str, bool] = {}  # buttons that are down, and whether they hold the tool
         self._latched = False  # the grip key holds the tool
         self._extent: Callable[[], Floats] = _nothing
@@ -228,15 +233,20 @@ class Controls:
         """A button of the pointer ("left", "right" or "middle") went down or up."""
         drag = self._first(which, modifiers)
         if not pressed:
-            self._held.pop(which, None)
+            moves_tool = self._held.pop(which, None)
+            if moves_tool is False and self._pressed is not None and self._size is not None:
+                self._requests.append(Request("pick", value=tuple(np.divide(self._pressed, self._size))))
         elif drag is not None:
             self._held[which] = drag.moves_tool
+            self._pressed = self._pointer
         self._grip()
 
     def move(self, x: float, y: float, width: int, height: int, modifiers: Modifiers = PLAIN) -> None:
         """The pointer is at pixel (x, y) of a window of width x height."""
-        before = self._pointer
+        before, self._size = self._pointer, (width, height)
         self.pass_by(x, y)
+        if self._pressed is not None and np.hypot(x - self._pressed[0], y - self._pressed[1]) > STILL:
+            self._pressed = None
         drag = self._drag(modifiers)
         if before is None or drag is None:
             return

@@ -69,7 +69,8 @@ def make_scene(
     upright = (up or ("z" if segmented else "y")) == "y"
     told["placement"] = {} if upright else {"rotation": [1, 0, 0, "-90 deg"]}
     points = _meshed(told, size)
-    shift = -np.array([points[:, 0].mean(), points[:, 1].min(), points[:, 2].mean()])
+    low, high = points.min(axis=0), points.max(axis=0)
+    shift = -np.array([0.5 * (low[0] + high[0]), low[1], 0.5 * (low[2] + high[2])])
     told["placement"]["position"] = _rounded(shift)
     tables = _scene(told, points + shift, held, name)
     scene_of(tables, target)

@@ -21,6 +21,7 @@ from palpo.app.report.draw import camera_of, near_points
 from palpo.app.report.outcome import Outcome
 from palpo.app.runtime.cards import cards
 from palpo.app.runtime.desk import HEIGHT, SAID, WIDTH, Desk, Screen, give_way, named, own_window
+from palpo.app.runtime.editing import Editing
 from palpo.app.runtime.endings import SIGNALLED
 from palpo.app.runtime.first_steps import Taking, how_to_take
 from palpo.app.runtime.keeping import Kept, go_back, keep, options_again, scene_text, write_new
@@ -34,8 +35,9 @@ from palpo.app.runtime.sound import Hearing
 from palpo.app.systems.system import system_of
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
+from palpo.app.visual.picking import picked
 from palpo.app.visual.rest import rest_picture
-from palpo.config.words import Refusal
+from palpo.config.words import ConfigError, Refusal
 from palpo.haptics.control import is_frozen
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, key_list
@@ -91,6 +93,7 @@ class Operator(Desk):
         self._keeping = self._resuming = False
         """Whether a state is to be kept, and whether the run is to go on then."""
         self._running = RUNNING
+        self._editing = Editing()
 
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
@@ -156,6 +159,7 @@ class Operator(Desk):
                     raise
                 self._say(str(error))
                 self._status = "that scene cannot be run", "bad"
+                self.next = self._editing.taken_back()
         return None
 
     def _prepared(self, session: Session, kept: Kept | None = None) -> Session:
@@ -173,6 +177,7 @@ class Operator(Desk):
                 choice.given_up = self.closing
         self._waiting = False
         ready.result()
+        self._editing.before = None
         return session
 
     def _prepare(self, session: Session, kept: Kept | None) -> None:
@@ -225,6 +230,7 @@ class Operator(Desk):
     def _show(self, session: Session, geometry: SceneGeometry, rest: SceneState) -> None:
         """Draw this scene from now on; another one than before from its own side."""
         if self._shown != session.options.scene:
+            self._editing = Editing()
             self._shown = session.options.scene
             self._way = swept(session.spec, geometry)
             camera = camera_of(geometry, [rest], session.spec.view, WIDTH / HEIGHT, self._way)
@@ -258,6 +264,8 @@ class Operator(Desk):
         self._state = state
         self.window.at_most(session.slow.pacer.rung.pictures_hz)
         self._resume(session)
+        if self._editing.due(time.perf_counter()):
+            self._edit(session)
         if session.spec.cues.sound:
             self._hearing.listen(session.rig.servo)
         if self._keeping:
@@ -335,7 +343,7 @@ class Operator(Desk):
             force_limit=readings.limit(),
             loops=readings.loops(self.window),
             readings=readings.groups(state),
-            knobs=readings.knobs(),
+            knobs={**self._editing.groups(), **readings.knobs()},
             plots=readings.plots(),
             messages=(*session.notes[-SAID:], *self.messages)[-SAID:],
             hint=self._hint(session, state),
@@ -364,6 +372,10 @@ class Operator(Desk):
                     # from its start, which the one so far has not
                     again = replace(again, record=named("recording", again.scene, "h5"))
                 self._go(again)
+            case "pick" if session is not None:
+                self._pick(session, request.value)
+            case "set" if self._editing.change(request.key, request.value, time.perf_counter()):
+                pass
             case "set" if session is not None:
                 session.change(request.key, request.value)
             case "press" if session is not None:
@@ -422,6 +434,22 @@ class Operator(Desk):
             self._say(f"kept the state at {kept.seconds:.1f} s; z goes back to it")
             if self._resuming:
                 session.pause(False)
+
+    def _pick(self, session: Session, at: object) -> None:
+        """Choose the body at a place of the picture, in shares of its width and height, to change it."""
+        assert isinstance(at, tuple)
+        if self.controls.overlays.side_by_side:
+            raise Refusal("two pictures have two such places; b shows one")
+        size = self.window.scene_size
+        name = picked(self._geometry, self._state.vertices, self.controls.camera, at, size)
+        self._say(self._editing.choose(session.spec, name, session.visual.geometry.length))
+
+    def _edit(self, session: Session) -> None:
+        """Build the scene anew with what is wanted of the body that is chosen."""
+        try:
+            self._go(self._editing.apply(session.spec, options_again(session)))
+        except ConfigError as error:
+            self._say(str(error))
 
     def _record(self, session: Session) -> None:
         if session.recorder is not None:

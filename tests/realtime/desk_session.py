@@ -216,9 +216,9 @@ class Person:
         self.seen["sent_under_cards"] = float(np.linalg.norm(servo.sent))
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, who: type[Person] = Person, scene: str = "wire") -> None:
     with Operator(Silent()) as operator:
-        person, failure = Person(operator), []
+        person, failure = who(operator), []
 
         def live() -> None:
             try:
@@ -229,7 +229,7 @@ def main(folder: Path) -> None:
 
         threading.Thread(target=live, daemon=True).start()
         done = operator.run(
-            Options("wire", ("rates.adapt=false",), device="mouse", baseline=False, window=True)
+            Options(scene, ("rates.adapt=false",), device="mouse", baseline=False, window=True)
         )
     person.seen["failure"] = failure
     person.seen["outcome"] = [done.result["exit_reason"], done.status]
