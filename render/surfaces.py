@@ -43,7 +43,7 @@ class Look(NamedTuple):
 LOOKS = {
     "soft": Look(gloss=1.2, depth=0.45, specks=0.16),
     "clear": Look(gloss=1.6, depth=0.6, mirror=0.06, opacity=0.72),
-    "hard": Look(mirror=0.22),
+    "hard": Look(mirror=0.2),
 }
 SPECK = 0.016
 """Size of a speck, in scene lengths."""

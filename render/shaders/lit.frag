@@ -66,7 +66,7 @@ void main() {
     vec3 colour = own * (open * (sky + 0.12 * fill) + (0.4 + 0.6 * open) * 0.54 * lit * vec3(1.0, 0.98, 0.94));
     colour += round * own * (0.25 + own);
     float upward = 0.5 + fill * n.y - 0.5 * v.y;  // where the mirrored eye looks, 0 down to 1 up
-    colour = mix(colour, (0.35 + 0.65 * own) * upward * upward, mirror);
+    colour = mix(colour, (0.12 + 0.88 * own) * (0.25 + 1.1 * upward * upward), mirror);
     colour = mix(colour, own, shown);
     // the light's image by the sixteenth power
     float s = max(2.0 * key * fill - dot(light, v), 0.0);
