@@ -7,21 +7,23 @@ from numpy.typing import NDArray
 
 from palpo.render import gl
 from palpo.render.program import Program, VertexArray
-from palpo.render.solids import Solids, unit_shapes
+from palpo.render.solids import BALL, Indices, Solids, unit_shapes
 from palpo.render.stencil import HIDDEN, once
 
 Floats = NDArray[np.float64]
 
 HIDDEN_OPACITY = 0.62
+ROOM = 1.25
+"""Half a square's side over the radius of the ball in it: a pixel more, of a ball of a few."""
 
 
 class MarkLayer:
     """The unit shapes on the graphics card."""
 
     def __init__(self) -> None:
-        self._program = Program("solid", "lit")
+        self._program, self._balls = Program("solid", "lit"), Program("ball", "lit", "ROUND")
         self._shapes: dict[str, VertexArray] = {}
-        for name, (rows, triangles) in unit_shapes().items():
+        for name, (rows, triangles) in (unit_shapes() | {BALL: _square()}).items():
             shape = VertexArray((3, 3), per_instance=(3, 3, 3, 3, 3))
             shape.stream(rows)
             shape.set_indices("faces", triangles)
@@ -37,7 +39,8 @@ class MarkLayer:
                 shape.stream_instances(rows)
         if not any(counts.values()):
             return
-        self._program.use(to_clip=to_clip, eye=eye, light=light, gloss=0.6, glow=0.45, depth=0.0, mirror=0.0)
+        for program in (self._program, self._balls):
+            program.use(to_clip=to_clip, eye=eye, light=light, gloss=0.6, glow=0.45, depth=0.0, mirror=0.0)
         gl.glEnable(gl.GL_CULL_FACE)
         gl.glEnable(gl.GL_BLEND)
         if through:
@@ -48,6 +51,7 @@ class MarkLayer:
     def delete(self) -> None:
         """Give everything back to the driver."""
         self._program.delete()
+        self._balls.delete()
         for shape in self._shapes.values():
             shape.delete()
 
@@ -61,7 +65,14 @@ class MarkLayer:
         gl.glDepthFunc(gl.GL_LESS)
 
     def _draw(self, counts: dict[str, int], opacity: float) -> None:
-        self._program.set(opacity=opacity)
         for name, shape in self._shapes.items():
             if counts[name]:
+                (self._balls if name == BALL else self._program).use(opacity=opacity)
                 shape.draw(gl.GL_TRIANGLES, "faces", counts[name])
+
+
+def _square() -> tuple[NDArray[np.float32], Indices]:
+    """The square of a ball's disc and its edge's last pixel, as rows of `unit_shapes`."""
+    corners = ROOM * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    rows = np.hstack([corners, np.zeros((4, 1)), np.tile([0.0, 0.0, 1.0], (4, 1))])
+    return rows.astype(np.float32), np.array([[0, 1, 2], [0, 2, 3]], np.int32)

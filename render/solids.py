@@ -92,16 +92,16 @@ def unit_shapes() -> dict[str, tuple[NDArray[np.float32], Indices]]:
 
     The ball has radius 1; rod and cone stand on z = 0 with radius and height 1; the cube spans -1 to 1.
     """
-    ball = np.array([[np.sin(a), -np.cos(a)] for a in np.linspace(0, np.pi, 9)])
+    ball = np.array([[np.sin(a), -np.cos(a)] for a in np.linspace(0, np.pi, 13)])
     slope = np.sqrt(0.5)
     rod = np.array([[0, 0], [1, 0], [1, 0], [1, 1], [1, 1], [0, 1]], float)
     rod_n = np.array([[0, -1], [0, -1], [1, 0], [1, 0], [0, 1], [0, 1]], float)
     cone = np.array([[0, 0], [1, 0], [1, 0], [0, 1]], float)
     cone_n = np.array([[0, -1], [0, -1], [slope, slope], [slope, slope]])
     return {
-        BALL: _turned(ball, ball, 14),
-        ROD: _turned(rod, rod_n, 12),
-        CONE: _turned(cone, cone_n, 16),
+        BALL: _turned(ball, ball, 20),
+        ROD: _turned(rod, rod_n, 9),
+        CONE: _turned(cone, cone_n, 10),
         CUBE: _cube(),
     }
 

@@ -183,12 +183,16 @@ class SurfaceLayer:
         # what one sees through comes last
         shapes.sort(key=lambda d: -LOOKS[d.look].opacity)
         self._bodies = [_Body(d, geometry.rest, levels, geometry.length) for d in shapes]
+        self._cell = 0.3 * CONTACT_REACH * max(geometry.length, 1e-3)
         self._values: Floats | None = None
 
     def update(self, state: SceneState, coloured: bool) -> None:
         """Take over the vertices of a frame, and its scalar if `coloured`."""
         self._values = shares(state, state.scalar) if coloured else None
         contacts = state.contact_point[np.isfinite(state.contact_point).all(axis=1)]
+        # of those that stand closer than one sees, one
+        _, first = np.unique(np.floor(contacts / self._cell), axis=0, return_index=True)
+        contacts = contacts[first]
         for body in self._bodies:
             body.update(state.vertices, self._values, contacts)
 

@@ -3,7 +3,6 @@
 // A driver that draws on the processor computes both sides of every branch, and no power in less than many steps:
 // light is the square of a colour, and who needs no map or no pattern has a program without it.
 in vec3 toward;
-in vec3 normal;
 in vec4 base;
 in float shade;  // of the light that comes from all around, the part that arrives
 uniform vec3 light;
@@ -41,8 +40,26 @@ float speck(vec3 p) {
 }
 #endif
 
+#ifdef ROUND
+// A ball: its normal follows from the place on its disc, which ends within a pixel.
+in vec2 disc;
+flat in vec3 right;
+flat in vec3 up;
+flat in vec3 front;
+#else
+in vec3 normal;
+#endif
+
 void main() {
+    float cover = base.a;
+#ifdef ROUND
+    float r2 = dot(disc, disc), r = sqrt(r2);
+    cover *= clamp((1.0 - r) / fwidth(r) + 0.5, 0.0, 1.0);
+    if (cover <= 0.0) discard;
+    vec3 n = normalize(disc.x * right + disc.y * up + sqrt(max(1.0 - r2, 0.0)) * front);
+#else
     vec3 n = normalize(normal) * (gl_FrontFacing ? 1.0 : -1.0);
+#endif
     vec3 v = normalize(toward);
     float key = dot(n, light);
     float fill = max(dot(n, v), 0.0);
@@ -75,5 +92,5 @@ void main() {
     s *= s;
     float rim = (1.0 - fill) * (1.0 - fill);
     colour += shine * open * (0.16 * s * s + 0.06 * rim * rim);
-    pixel = vec4(sqrt(clamp(colour, 0.0, 1.0)), base.a);
+    pixel = vec4(sqrt(clamp(colour, 0.0, 1.0)), cover);
 }
