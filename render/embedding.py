@@ -39,7 +39,8 @@ class Embedding:
         vertices = np.asarray(vertices, float)
         source, self.triangles = split_at_creases(vertices, np.asarray(triangles, np.int32), crease)
         vertex: Integers = source.astype(np.int64)
-        k = len(source)
+        self.coarse, k = self.triangles, len(source)
+        """Triangles of the mesh itself: its vertices are the first points."""
         self.place = sparse.csr_matrix((np.ones(k), (np.arange(k), source)), shape=(k, len(vertices)))
         self.spread, self.edges = self.place, _edges(self.triangles, vertex)[1]
         for _ in range(levels):

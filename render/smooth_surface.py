@@ -63,6 +63,8 @@ class SmoothSurface:
         """levels: how often the mesh's edges are halved for the fine surface."""
         self._embedding = Embedding(vertices, triangles, levels, crease)
         self.triangles, self.edges = self._embedding.triangles, self._embedding.edges
+        self.coarse = self._embedding.coarse
+        """Triangles of the mesh itself."""
         rest = self.points(np.asarray(vertices, float))
         m, k = len(self.triangles), len(rest)
         faces, weights = np.repeat(np.arange(m), 3), corner_weights(rest, self.triangles)

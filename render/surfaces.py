@@ -110,6 +110,10 @@ class _Body:
         for flag, _ in flags:
             gl.glDisable(flag)
 
+    def coarse(self) -> None:
+        """The faces as the mesh has them, for what is dim."""
+        self._array.draw(gl.GL_TRIANGLES, "coarse")
+
     def edges(self) -> None:
         self._array.draw(gl.GL_LINES, "edges")
 
@@ -131,6 +135,7 @@ class _Body:
     def _make(self, points: Floats) -> VertexArray:
         array = VertexArray((3, 3, 1, 1, 3))
         array.set_indices("faces", self._shape.triangles)
+        array.set_indices("coarse", self._shape.coarse)
         array.set_indices("edges", self._shape.edges)
         self._fill(points, None, np.zeros((0, 3)))
         array.stream(self._rows)
@@ -209,7 +214,7 @@ class SurfaceLayer:
         gl.glEnable(gl.GL_CULL_FACE)  # what faces the light throws all of the shadow
         with once(SHADOWED):
             for body in self._bodies:
-                body.faces()
+                body.coarse()
         gl.glDisable(gl.GL_CULL_FACE)
         gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glDepthMask(True)

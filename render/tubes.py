@@ -62,6 +62,7 @@ class Tube:
         at_node = ring[CAP_RINGS : CAP_RINGS + k : PIECES, None]
         vertex = np.arange(len(self._point) * sides, dtype=np.int64)
         self.spacing = 2 * np.pi * radius / sides
+        self.coarse = self.triangles
         self.outline = Outline(self.triangles, vertex)
         self.edges = np.stack([at_node + s, at_node + (s + 1) % sides], axis=-1).reshape(-1, 2)
 

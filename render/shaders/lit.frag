@@ -9,7 +9,7 @@ uniform vec3 light;
 uniform float gloss;
 uniform float glow;   // part of the colour that shows without any light
 uniform float depth;  // how far light goes round inside: 0 for a hard body
-uniform float mirror; // part of the surroundings that is seen in it
+uniform float mirror; // part of the surroundings that is seen in it, where there are no specks
 out vec4 pixel;
 
 #ifdef MAPPED
@@ -82,8 +82,10 @@ void main() {
     vec3 sky = mix(vec3(0.30, 0.29, 0.28), vec3(0.42, 0.44, 0.47), 0.5 + 0.5 * n.y);
     vec3 colour = own * (open * (sky + 0.12 * fill) + (0.4 + 0.6 * open) * 0.54 * lit * vec3(1.0, 0.98, 0.94));
     colour += round * own * (0.25 + own);
+#ifndef PATTERNED
     float upward = 0.5 + fill * n.y - 0.5 * v.y;  // where the mirrored eye looks, 0 down to 1 up
     colour = mix(colour, (0.12 + 0.88 * own) * (0.25 + 1.1 * upward * upward), mirror);
+#endif
     colour = mix(colour, own, shown);
     // the light's image by the sixteenth power
     float s = max(2.0 * key * fill - dot(light, v), 0.0);
