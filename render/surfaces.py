@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render import gl, palette
+from palpo.render.normals import CREASE
 from palpo.render.program import Program, VertexArray
 from palpo.render.smooth_surface import SmoothSurface
 from palpo.render.stencil import GHOST, REST, once
@@ -38,16 +39,18 @@ class Look(NamedTuple):
     mirror: float = 0.0
     specks: float = 0.0
     opacity: float = 1.0
+    crease: float = CREASE
+    """Degrees between two faces from which their edge is sharp: a coarse mesh of something round has more."""
 
 
 LOOKS = {
-    "soft": Look(gloss=1.2, depth=0.45, specks=0.16),
+    "soft": Look(gloss=1.2, depth=0.45, specks=0.11, crease=60.0),
     "clear": Look(gloss=1.6, depth=0.6, mirror=0.06, opacity=0.72),
     "hard": Look(mirror=0.2),
 }
 SPECK = 0.016
 """Size of a speck, in scene lengths."""
-FINEST = 6000
+FINEST = 8000
 """Triangles of a scene's fine surfaces, at most."""
 LEVELS = 2
 """How often edges are halved, at most."""
@@ -69,13 +72,12 @@ class _Body:
     """One drawable on the graphics card, as it is and as it was at rest."""
 
     def __init__(self, drawable: Drawable, rest: Floats, levels: int, length: float) -> None:
-        self._drawable, self._length = drawable, length
+        self._drawable, self._length, self.look = drawable, length, LOOKS[drawable.look]
         points = rest[drawable.span]
         if drawable.kind == "tube":
             self._shape: Tube | SmoothSurface = Tube(drawable.n_vertices, drawable.radius)
         else:
-            self._shape = SmoothSurface(points, drawable.triangles, levels=levels)
-        self.look = LOOKS[drawable.look]
+            self._shape = SmoothSurface(points, drawable.triangles, self.look.crease, levels)
         self._drawn = self._shape.drawn(points)
         outward = enclosed(self._drawn.points, self._shape.triangles) > 0.0
         self._closed = outward and self._shape.outline.closed

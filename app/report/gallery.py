@@ -117,7 +117,7 @@ def shoot(shot: Shot, geometry: SceneGeometry, states: Sequence[SceneState], pat
         return
     moment = shot.moment
     state = min(states, key=lambda one: abs(one.time - moment))
-    Image.fromarray(_draw(shot, geometry, [state], STILL)[0]).save(path, optimize=True)
+    in_few_colours(_draw(shot, geometry, [state], STILL), 256)[0].save(path, optimize=True)
 
 
 def make_cards(
