@@ -318,8 +318,9 @@ class Controls:
                 self.camera = self.camera.seen_from(str(request.value))
             case "overlay":
                 self._overlay(request.key, request.value)
-            case "press" if self.drives_tool:
-                self._change(pressed=not self.hand.pressed)
+            case "press":
+                self._change(pressed=self.drives_tool and not self.hand.pressed)
+                self._requests.append(request)
             case "grip":
                 self._latched = self.drives_tool and not self._latched
                 self._grip()

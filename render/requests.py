@@ -13,7 +13,7 @@ class Request(NamedTuple):
     "emergency", "screenshot", "fullscreen", "fit", "follow", "grip", "press", "scenes",
     "help" and "quit", which need no more.
     `Controls.ask` answers "overlay" (the other value, if it is None), "view", "fit", "follow", "grip"
-    and, where the pointer drives a tool, "press" itself.
+    and, of a tool that the pointer drives, "press" itself.
     """
 
     kind: str

@@ -30,7 +30,9 @@ class PumpSpec(Spec):
 
     speed: Flow = Field(ge=0, description="Air that it takes at the atmosphere's pressure, by volume.")
     lowest: Pressure = Field(description="Pressure that it reaches, against the atmosphere: below 0.")
-    state: Literal["on", "off"] = Field("on", description="Without a table; it can be changed while it runs.")
+    state: Literal["on", "off"] = Field(
+        "on", description="Without a table, or by hand; it can be changed while it runs."
+    )
     table: Switch = Field((), description="Whether it runs over time, rows [t, true or false].")
 
     def runs(self, time: float) -> bool:
@@ -67,6 +69,11 @@ class Manifold(Spec):
     volume: Volume = Field(2e-5, gt=0, description="Of the manifold, and of a tank on it.")
     pump: PumpSpec = Field(description="What takes the air.")
     vent: Vent = Field(Vent(), description="What lets air in again.")
+
+    @property
+    def by_hand(self) -> tuple[bool, bool]:
+        """Whether the pump runs and the vent is open where no table counts."""
+        return self.pump.speed > 0.0 and self.pump.state == "on", self.vent.state == "open"
 
     def check(self, atmosphere: float) -> None:
         """Refuses a pump that nothing would do. atmosphere [Pa]."""

@@ -70,6 +70,11 @@ class ScriptedDrive(Spec):
     smooth: Flag = Field(
         False, description="Come to rest at each waypoint (minimum jerk) instead of straight ramps."
     )
+    led: Flag = Field(
+        False,
+        description="Whether a hand leads it, too, as far as the device moves; it feels nothing. Then pump and "
+        "vent are the hand's as well, and their tables over.",
+    )
 
 
 class SameDrive(Spec):
@@ -200,6 +205,12 @@ class SuctionScene(BaseScene):
         if not isinstance(cup.drive, SameDrive):
             return cup.drive
         return next(other.drive for other in self.cups if other.name == cup.drive.cup)
+
+    @property
+    def led(self) -> str:
+        """Name of the first cup that a hand leads without holding it; empty where it leads none."""
+        led = (cup.name for cup in self.cups if isinstance(cup.drive, ScriptedDrive) and cup.drive.led)
+        return next(led, "")
 
     def roughness(self, cup: Cup) -> float:
         """Depth [m] of the gap that stays between a cup and the partner where they are pressed together."""

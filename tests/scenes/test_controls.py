@@ -334,12 +334,12 @@ def test_every_key_is_listed_once_and_does_something():
         assert controls.requests() or after != before, key
 
 
-def test_the_key_of_a_valve_is_asked_for_where_the_pointer_drives_nothing():
+def test_the_key_of_a_valve_is_asked_for_whether_or_not_a_tool_has_a_button():
     for drives_tool in (True, False):
         controls = Controls(Camera(), drives_tool=drives_tool)
         controls.key("x")
         assert controls.hand.pressed == drives_tool
-        assert controls.requests() == ([] if drives_tool else [Request("press")])
+        assert controls.requests() == [Request("press")]
 
 
 def test_requests_come_in_their_order_and_only_once():

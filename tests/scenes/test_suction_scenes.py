@@ -13,9 +13,11 @@ from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
 from palpo.config.load import list_scenes, load_scene
 from palpo.config.words import ConfigError
+from palpo.haptics.drivers import servo_run
 from palpo.haptics.flags import STOPPING
 from palpo.haptics.recording import read_recording
 from palpo.physics.exchange.snapshot import PRESSURE
+from palpo.physics.systems.suction.drives import FASTEST
 from tests.scenes.runs import force
 
 # The coarsest cup shows the same outcomes as the reference one, of other sizes.
@@ -86,6 +88,34 @@ def test_the_picture_of_a_cavity_ends_with_it_and_not_at_the_cells_of_the_cube(l
     reach = np.linalg.norm(corners[:, [0, 2]], axis=1)
     assert reach.max() <= np.linalg.norm(cup[:, [0, 2]], axis=1).max()
     assert corners[:, 1].min() >= cup[:, 1].min() - 5e-4  # the sealing distance below the rim
+
+
+def test_a_hand_leads_all_cups_of_a_gripper_beside_their_path_and_no_quicker_than_they_may():
+    """One frame: what the device moves is added to the path of each cup, at `FASTEST` at most."""
+    coarse = tuple(f"bodies.{i}.geometry.resolution=76" for i in range(4))
+    still = "bodies.left.drive.path=[[0, 0, 0, 0], [1.0, 0, 0, 0]]"
+    places = {}
+    for way in (0.0, 0.012):
+        led = f"device.path=[[0, 0, 0, 0], [0.1, 0, 0, 0], [0.11, {way}, 0, 0], [0.4, {way}, 0, 0]]"
+        session = Session(
+            Options("suction-gripper", (*coarse, still, led), device="mock", lock_step=True, baseline=False)
+        )
+        session.prepare()
+        rig = session.rig
+        seen = []
+        for _ in range(40):
+            rig.lock.advance(rig.ratio, lambda n, rig=rig: servo_run(rig.servo, n))
+            seen.append([cup.body.handle.position.copy() for cup in rig.built.suction.cups])
+        places[way] = np.array(seen)
+        h = rig.ratio * session.spec.rates.dt
+    moved = places[0.012] - places[0.0]
+    # all alike, along the device's way, and all of it
+    np.testing.assert_allclose(moved, moved[:, :1] * np.ones((1, 4, 1)), atol=1e-12)
+    device = rig.servo.port.position
+    assert device[0] > 0.01
+    np.testing.assert_allclose(moved[-1], [device] * 4, atol=1e-12)
+    speed = np.linalg.norm(np.diff(moved[:, 0], axis=0), axis=1) / h
+    assert speed.max() == pytest.approx(FASTEST, rel=1e-6)
 
 
 def test_a_recording_in_lock_step_is_repeated_to_the_bit(lifted):

@@ -61,7 +61,7 @@ class SuctionSystem(System):
                      gas.gauge, help="pressure against the atmosphere"),
             ]  # fmt: skip
         if isinstance(gas, PumpedGas):
-            air += _pump_keys(gas)
+            air += _pump_keys(gas, bool(spec.led))
         return [
             Live("friction.default", "friction", "friction", "", 0.0, 2.0, spec.friction.default),
             *air,
@@ -74,7 +74,7 @@ class SuctionSystem(System):
 
     def held_name(self, spec: SuctionScene) -> str:
         """See System."""
-        return "" if spec.tool is None else spec.tool.body
+        return spec.led if spec.tool is None else spec.tool.body
 
     def valve_key(self, spec: SuctionScene) -> str:
         """See System."""
@@ -100,14 +100,14 @@ class SuctionSystem(System):
         super().rehearse()
 
 
-def _pump_keys(gas: PumpedGas) -> list[Live]:
-    """Pump and vent; a pump that a table switches is not for the hand."""
+def _pump_keys(gas: PumpedGas, led: bool) -> list[Live]:
+    """Pump and vent; a pump that a table switches is not for the hand, unless that leads the cups."""
     pump, vent = gas.manifold.pump, gas.manifold.vent
     keys = [
         Live("gas.manifold.pump.speed", "air", "pump's speed", "m3/s", 0.0, max(1e-3, 2 * pump.speed),
              pump.speed),
     ]  # fmt: skip
-    if not pump.table:
+    if led or not pump.table:
         keys.append(
             Live("gas.manifold.pump.state", "air", "pump", "", 0.0, 0.0, pump.state, choices=("on", "off"))
         )

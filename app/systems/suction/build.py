@@ -55,6 +55,7 @@ from palpo.physics.systems.suction.drives import (
     Course,
     CupDrive,
     FigureSpring,
+    Lead,
     PathDrive,
     cable_links,
 )
@@ -92,6 +93,7 @@ class SuctionBuild(NamedTuple):
     drives: list[CupDrive]
     hand: HandledCup | None
     gauge: Callable[[float], float] | None
+    lead: Lead | None
     soft: list[CupForm]
     rest: NDArray[np.float64]  # (m, 3) the partner's vertices as the scene begins [m]
 
@@ -137,19 +139,20 @@ def build(spec: SuctionScene) -> SuctionBuild:
         capacity=capacity,
     )
     drives: list[CupDrive] = []
+    lead = Lead() if spec.led else None
     suction.pumped = pumped_of(spec)
     if suction.pumped is not None:
-        drives.append(switches_of(spec, suction.pumped))
+        drives.append(switches_of(spec, suction.pumped, lead))
     hand = None
     for i, (told, body, form) in enumerate(zip(spec.cups, bodies, soft, strict=True)):
         if spec.tool is not None and told.name == spec.tool.body:
             hand = HandledCup(suction, i, coupling_gains(spec.tool.hold))
         else:
-            drives += _drive(spec, told, body, form, rigid)
+            drives += _drive(spec, told, body, form, rigid, lead)
     gauge = None
     if isinstance(gas, ActiveGas) and gas.table:
         gauge = _course(gas.table)
-    return SuctionBuild(suction, drives, hand, gauge, soft, rest)
+    return SuctionBuild(suction, drives, hand, gauge, lead, soft, rest)
 
 
 def capacity_of(cups: Sequence[CupForm]) -> int:
@@ -297,11 +300,12 @@ def _body(spec: SuctionScene, told: Cup, form: CupForm) -> HeldBody:
 
 
 def _drive(
-    spec: SuctionScene, told: Cup, body: HeldBody, form: CupForm, partner: RigidBody | None
-) -> list[CupDrive]:
+    spec: SuctionScene, told: Cup, body: HeldBody, form: CupForm, partner: RigidBody | None,
+    lead: Lead | None,
+) -> list[CupDrive]:  # fmt: skip
     match spec.drive_of(told):
         case ScriptedDrive() as drive:
-            return [PathDrive(body, _path(spec, drive))]
+            return [PathDrive(body, _path(spec, drive), lead if drive.led else None)]
         case FigureDrive() as drive:
             push = _course(drive.push)
             return [FigureSpring(body, partner, drive.stiffness, drive.damping, COIL_RADIUS, push)]

@@ -4,7 +4,7 @@ from palpo.config.schema.gas import Gas, PumpedGas
 from palpo.config.schema.pump import CupLine, LineSpec
 from palpo.config.schema.suction import SuctionScene
 from palpo.physics.gas.network import NodePump, PumpedCups, pipe_conductance
-from palpo.physics.systems.suction.drives import Switches
+from palpo.physics.systems.suction.drives import Lead, Switches
 
 
 def pump_of(gas: PumpedGas) -> NodePump:
@@ -23,14 +23,15 @@ def pumped_of(spec: SuctionScene) -> PumpedCups | None:
     return PumpedCups.of(manifold.volume, lines, _conductance(manifold.vent), pump_of(gas), gas.atmosphere)
 
 
-def switches_of(spec: SuctionScene, pumped: PumpedCups) -> Switches:
-    """Pump, vent and valves over time."""
+def switches_of(spec: SuctionScene, pumped: PumpedCups, lead: Lead | None) -> Switches:
+    """Pump, vent and valves over time, or by the hand that leads."""
     gas = spec.gas
     assert isinstance(gas, PumpedGas)
     lines = [cup.line or CupLine() for cup in spec.cups]
     return Switches(
-        pumped, gas.manifold.pump.runs, gas.manifold.vent.lets_in, [line.lets_by for line in lines]
-    )
+        pumped, gas.manifold.pump.runs, gas.manifold.vent.lets_in, [line.lets_by for line in lines],
+        gas.manifold.by_hand, lead,
+    )  # fmt: skip
 
 
 def change_pump(gas: Gas, switches: Switches) -> None:
@@ -38,6 +39,7 @@ def change_pump(gas: Gas, switches: Switches) -> None:
     if isinstance(gas, PumpedGas):
         switches.pumped.network.pumps = (pump_of(gas),)
         switches.running, switches.vented = gas.manifold.pump.runs, gas.manifold.vent.lets_in
+        switches.by_hand = gas.manifold.by_hand
 
 
 def _conductance(line: LineSpec) -> float:

@@ -60,8 +60,9 @@ class SuctionRig(Rig):
             ratio=spec.rates.ratio,
         )
         self._loop = SuctionLoop(
-            self.state, suction, self.built.drives, hand, settings_of(spec), self.built.gauge
-        )
+            self.state, suction, self.built.drives, hand, settings_of(spec), self.built.gauge,
+            self.built.lead,
+        )  # fmt: skip
         self.lock = LockedLoops([self._loop], "none")
         self.found = Findings(suction)
         self._loop.watch = self._watch

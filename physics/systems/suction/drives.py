@@ -15,6 +15,10 @@ Course = Callable[[float], float]
 """A quantity over time [s]."""
 
 
+FASTEST = 0.15
+"""Speed [m/s] at which a hand leads cups, at most."""
+
+
 class CupDrive(Protocol):
     """Something that acts on cups."""
 
@@ -23,32 +27,57 @@ class CupDrive(Protocol):
         ...
 
 
+class Lead:
+    """How far a hand that feels nothing has led what moves on a path: `way` (3,) [m], as far as its device.
+
+    It goes no quicker than `FASTEST`: at once, what a cup holds would be torn off.
+    """
+
+    def __init__(self) -> None:
+        self.way, self._start = np.zeros(3), np.full(3, np.nan)
+
+    def follow(self, target: NDArray[np.float64], h: float) -> None:
+        """The device is at target (3,) [m], h [s] after it was last looked at."""
+        if np.isnan(self._start).any():
+            self._start[:] = target
+        left = target - self._start - self.way
+        self.way += left * min(1.0, FASTEST * h / max(float(np.linalg.norm(left)), 1e-300))
+
+
 @dataclass(frozen=True, eq=False)
 class PathDrive:
-    """The handle follows a path of displacements (3,) [m] from where it is at rest."""
+    """The handle follows a path of displacements (3,) [m] from where it is at rest, and who leads it."""
 
     body: HeldBody
     path: Callable[[float], NDArray[np.float64]]
+    lead: Lead | None = None
 
     def prepare(self, time: float) -> None:
         """See CupDrive."""
         handle = self.body.handle
         assert handle is not None
-        handle.drive(handle.centre + self.path(time))
+        handle.drive(handle.centre + self.path(time) + (0.0 if self.lead is None else self.lead.way))
 
 
 @dataclass(eq=False)
 class Switches:
-    """Pump, vent and the cups' valves over time [s]: on or open where true."""
+    """Pump, vent and the cups' valves over time [s]: on or open where true.
+
+    Pump and vent are as `by_hand` says once a hand leads the cups.
+    """
 
     pumped: PumpedCups
     running: Callable[[float], bool]
     vented: Callable[[float], bool]
     valves: Sequence[Callable[[float], bool]]
+    by_hand: tuple[bool, bool]
+    lead: Lead | None = None
 
     def prepare(self, time: float) -> None:
         """See CupDrive."""
-        self.pumped.switch(self.running(time), self.vented(time), [valve(time) for valve in self.valves])
+        taken = self.lead is not None and bool(self.lead.way.any())
+        runs, open_now = self.by_hand if taken else (self.running(time), self.vented(time))
+        self.pumped.switch(runs, open_now, [valve(time) for valve in self.valves])
 
 
 class Cables:

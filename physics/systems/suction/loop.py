@@ -29,7 +29,7 @@ from palpo.physics.systems.suction.condensed import (
     fill_frame,
     grouped,
 )
-from palpo.physics.systems.suction.drives import CupDrive
+from palpo.physics.systems.suction.drives import CupDrive, Lead
 from palpo.physics.systems.suction.servo import SuctionServo
 from palpo.physics.systems.suction.step import HISTORY, STAGES, Suction
 
@@ -156,19 +156,19 @@ class SuctionLoop(SlowLoop):
 
     settings (1,) of VALUES of physics.exchange.suction_frame: of the next frame. drives: of all cups but the
     held one. gauge: pressure given over time [Pa]; None where the air is shut in. hand: the held cup's step,
-    None where nobody holds one.
+    None where nobody holds one. lead: of a hand that leads the drives without holding a cup.
     """
 
     slowest_hz = SLOWEST_HZ
 
     def __init__(
         self, servo: SuctionServo, suction: Suction, drives: Sequence[CupDrive], hand: HandledCup | None,
-        settings: NDArray[np.void], gauge: Callable[[float], float] | None = None,
+        settings: NDArray[np.void], gauge: Callable[[float], float] | None = None, lead: Lead | None = None,
     ) -> None:  # fmt: skip
         dt, parts = float(servo.engine.step[0]), ("step", "frame") if hand else STAGES
         super().__init__(servo.frames, servo.ticks, round(suction.h / dt), dt, parts=parts)
         self.servo, self.suction, self.drives, self.hand = servo, suction, drives, hand
-        self.settings, self.gauge = settings, gauge
+        self.settings, self.gauge, self.lead = settings, gauge, lead
         if hand is None:
             self.patience = NEVER, PATIENCE_PERIODS
         self.watch: Callable[[], None] = lambda: None
@@ -191,6 +191,8 @@ class SuctionLoop(SlowLoop):
         until = suction.time + suction.h
         slot = int(acquire(self.servo.state_control)[0])
         calls = int(self.servo.state.calls[slot])
+        if self.lead is not None and calls >= 0:
+            self.lead.follow(self.servo.state.target[slot], suction.h)
         for drive in self.drives:
             drive.prepare(until)
         if self.gauge is not None:
