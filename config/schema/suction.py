@@ -72,8 +72,8 @@ class ScriptedDrive(Spec):
     )
     led: Flag = Field(
         False,
-        description="Whether a hand leads it, too, as far as the device moves; it feels nothing. Then pump and "
-        "vent are the hand's as well, and their tables over.",
+        description="Whether a hand leads it, too, as far as the device moves; it feels nothing. "
+        "Then pump and vent are the hand's as well, and their tables over.",
     )
 
 
