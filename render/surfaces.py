@@ -94,10 +94,13 @@ class _Body:
         return values is not None and bool((values[self._drawable.span] >= 0.0).any())
 
     def update(self, vertices: Floats, values: Floats | None, contacts: Floats) -> None:
-        if not self._drawable.static or len(contacts):
+        if not self._drawable.static:
             span = self._drawable.span
-            self._fill(vertices[span], None if values is None else values[span], contacts)
-            self._array.stream(self._rows)
+            self._fill(vertices[span], None if values is None else values[span])
+        elif not (len(contacts) or self._touched):
+            return
+        self._darken(contacts)
+        self._array.stream(self._rows)
 
     def faces(self) -> None:
         self._array.draw(gl.GL_TRIANGLES, "faces")
@@ -139,21 +142,25 @@ class _Body:
         array.set_indices("faces", self._shape.triangles)
         array.set_indices("coarse", self._shape.coarse)
         array.set_indices("edges", self._shape.edges)
-        self._fill(points, None, np.zeros((0, 3)))
+        self._fill(points, None)
+        self._darken(np.zeros((0, 3)))
         array.stream(self._rows)
         return array
 
-    def _fill(self, vertices: Floats, values: Floats | None, contacts: Floats) -> None:
-        """Position, normal, share of the colour bar, open part of the sky and place at rest of each point."""
+    def _fill(self, vertices: Floats, values: Floats | None) -> None:
+        """Position, normal, share of the colour bar, and how far a hollow leaves the sky open."""
         self._drawn = drawn = self._shape.drawn(vertices)
         rows = self._rows
         rows[:, :3], rows[:, 3:6] = drawn.points, drawn.normals
         rows[:, SHARE] = NO_VALUE if values is None else self._shape.values(values)
         bent = np.clip(REACH * self._length * self._shape.hollows(drawn), -LIGHT_EDGE, 1.0)
-        # a shadow of the size of a face would be a stain
-        reach = CONTACT_REACH * self._length
-        near = np.where(self._shape.spacing < reach, near_contacts(drawn.points, contacts, reach), 1.0)
-        rows[:, OPEN] = (1.0 - DARK * bent) * near
+        self._open = 1.0 - DARK * bent
+
+    def _darken(self, contacts: Floats) -> None:
+        """What is left of the sky beside contacts; a shadow of the size of a face would be a stain."""
+        reach, self._touched = CONTACT_REACH * self._length, bool(len(contacts))
+        near = near_contacts(self._drawn.points, contacts, reach)
+        self._rows[:, OPEN] = self._open * np.where(self._shape.spacing < reach, near, 1.0)
 
 
 def enclosed(points: Floats, triangles: Indices) -> float:

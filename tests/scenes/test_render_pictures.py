@@ -182,6 +182,20 @@ def test_a_surface_is_darker_around_a_contact_and_nowhere_else():
     assert reach < x - WIDTH / 2 + 2
 
 
+def test_what_never_moves_is_dark_beside_a_contact_no_longer_than_it_lasts():
+    geometry, state = sheet_scene(lambda x, z: 0.0 * x)
+    geometry = make_geometry([replace(geometry.drawables[0], static=True)], geometry.rest)
+    touched = replace(
+        state, contact_point=np.zeros((1, 3)), contact_force=np.zeros((1, 3)), contact_state=np.array([STICK])
+    )
+    with Offscreen(geometry, state, WIDTH, HEIGHT) as photographer:
+        before, during, after = (
+            photographer.picture(s, ABOVE, BARE).astype(int) for s in (state, touched, state)
+        )
+    assert middle(during) < middle(before) - 10
+    np.testing.assert_array_equal(after, before)
+
+
 def test_specks_go_with_the_surface_and_stretch_as_it_does():
     geometry, state = sheet_scene(lambda x, z: 0.0 * x)
 
