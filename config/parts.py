@@ -229,6 +229,7 @@ class SceneKeys(TypedDict, total=False):
     misalignment: Misalignment
     integration: Integration
     model: SnapModelSpec
+    strain_limit: float | str
     socket_colour: tuple[float, float, float]
     plug_colour: tuple[float, float, float]
     system: Literal["multirate", "hapco", "snap", "suction"]
