@@ -229,7 +229,7 @@ class SceneKeys(TypedDict, total=False):
     misalignment: Misalignment
     integration: Integration
     model: SnapModelSpec
-    strain_limit: float | str
+    strain_limit: float | str | None
     socket_colour: tuple[float, float, float]
     plug_colour: tuple[float, float, float]
     system: Literal["multirate", "hapco", "snap", "suction"]
