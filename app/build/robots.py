@@ -20,6 +20,8 @@ from palpo.physics.numerics.errors import InputError
 
 Floats = NDArray[np.float64]
 
+LARGEST = 1e9
+"""Mass [kg], place [m] and inertia [kg m^2]."""
 AROUND = 24
 """Cells around a cylinder."""
 SLIDE, HINGE = 2, 3
@@ -147,9 +149,10 @@ class HeldRobot:
         """Of the links together; InputError where they have none."""
         data, m = self.data, self.model.body_mass[self.chosen]
         mass = float(m.sum())
-        if not (np.isfinite(mass) and mass > 0.0):
+        if not mass > 0.0:
             raise InputError(f"{self.told.path}: the links that are chosen have no mass; give the body one.")
-        mujoco_here().mj_comPos(self.model, data)
+        if not all(np.abs(values).max() < LARGEST for values in (m, data.xipos, self.model.body_inertia)):
+            raise InputError(f"{self.told.path}: has masses or places too large to compute with.")
         centre = m @ data.xipos[self.chosen] / mass
         inertia = np.zeros((3, 3))
         for b in self.chosen:

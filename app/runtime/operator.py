@@ -442,7 +442,9 @@ class Operator(Desk):
             raise Refusal("two pictures have two such places; b shows one")
         size = self.window.scene_size
         name = picked(self._geometry, self._state.vertices, self.controls.camera, at, size)
-        self._say(self._editing.choose(session.spec, name, session.visual.geometry.length))
+        shape = shape_of(self._geometry, name)
+        points = self._geometry.rest[shape.span if shape is not None else slice(0)]
+        self._say(self._editing.choose(session.spec, name, self._geometry.length, points))
 
     def _edit(self, session: Session) -> None:
         """Build the scene anew with what is wanted of the body that is chosen."""

@@ -46,6 +46,18 @@ def test_a_surgeons_developer_feels_parts_of_a_scan(tmp_path):
     assert palpo.load(tmp_path / "scan.toml").spec.body("bone").geometry.label == 2
 
 
+def test_a_part_designer_has_a_connector_from_stl_files(tmp_path):
+    told = [sys.executable, "-m", "palpo.app.cli.main", "snap", "snap", "--export", str(tmp_path)]
+    subprocess.run(told, check=True, capture_output=True)
+    said = ran("part_designer", tmp_path)
+    peak = float(said.split()[2])
+    # the generator's own mesh of the same parts: four-node tetrahedra are the stiffer the coarser they are
+    assert palpo.snap("snap").row["insertion_N"] == pytest.approx(peak, rel=0.1)
+    assert "latched: True" in said and "%: good" in said
+    assert (tmp_path / "joint" / "connector.xml").is_file()
+    assert palpo.load(tmp_path / "connector.toml").title == "My connector"
+
+
 GRIPPER = """<robot name="gripper">
 <link name="palm"><inertial><mass value="0.4"/>
 <inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>

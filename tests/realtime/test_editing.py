@@ -21,6 +21,7 @@ def test_a_part_is_chosen_changed_seen_and_saved_in_forty_clicks(display, tmp_pa
     assert 1.2 < after.placement.scale < 4.0 and after.placement.position[2] > 0.005
     # what was seen is what was saved: larger by the scale, and moved
     np.testing.assert_allclose(np.ptp(last, axis=0), after.placement.scale * np.ptp(first, axis=0), rtol=1e-6)
+    assert abs(last[0, 1]) < 1e-9 and abs(first[0, 1]) < 1e-9  # it stands where it stood
     nodes = soft_mesh(after).nodes
     np.testing.assert_allclose([nodes.min(axis=0), nodes.max(axis=0)], last, atol=1e-6)
     # and the file that it began with is as it was

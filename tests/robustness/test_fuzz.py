@@ -23,12 +23,14 @@ import numpy as np
 import pytest
 
 import palpo
+from palpo.app.build.robots import HeldRobot
 from palpo.app.build.volume_mesh import fill_part
 from palpo.app.cli.refusal import speaks
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import run
 from palpo.config.load import list_scenes, load_scene, parse_scene
+from palpo.config.schema.geometry import Robot
 from palpo.config.words import ConfigError
 from palpo.haptics.backends.replay import read_trajectory, spline_path
 from palpo.haptics.device import make_virtual_device
@@ -69,6 +71,21 @@ def told(*what: object) -> Iterator[None]:
         if not speaks(error) or isinstance(error, OSError):
             raise AssertionError(f"{what}: {type(error).__name__}: {error}") from error
 
+
+ROBOTS = {
+    ".urdf": "<robot name='r'><link name='a'><inertial><mass value='1'/><origin xyz='0 0 0.1'/>"
+    "<inertia ixx='0.1' iyy='0.1' izz='0.1' ixy='0' ixz='0' iyz='0'/></inertial><collision><geometry>"
+    "<mesh filename='part.stl' scale='1 1 1'/></geometry></collision></link><link name='b'><collision>"
+    "<geometry><cylinder radius='0.1' length='0.2'/></geometry></collision></link>"
+    "<joint name='j' type='revolute'>"
+    "<parent link='a'/><child link='b'/><origin xyz='0 0 0.2' rpy='0 1 0'/><axis xyz='0 1 0'/>"
+    "<limit lower='-1' upper='1' effort='1' velocity='1'/></joint></robot>",
+    ".xml": "<mujoco><compiler angle='radian'/><asset><mesh name='m' file='part.stl'/></asset><worldbody>"
+    "<body name='a' pos='0 0 1'><inertial pos='0 0 0.1' mass='1' diaginertia='0.1 0.1 0.1'/>"
+    "<geom type='mesh' mesh='m'/><body name='b' euler='0 1 0'><joint name='j' axis='0 1 0' range='-1 1'/>"
+    "<geom type='capsule' size='0.1 0.2'/></body></body></worldbody></mujoco>",
+}
+"""A chain of two links in either format."""
 
 # ---- scenes
 
@@ -264,7 +281,7 @@ def rewritten(path: Path, rng: np.random.Generator) -> str:
 def spoilt(whole: Path, folder: Path, rng: np.random.Generator) -> tuple[Path, str]:
     """A copy of a file that is damaged somewhere, and how."""
     path = folder / f"spoilt{whole.suffix}"
-    text = whole.suffix in (".txt", ".csv", ".obj", ".msh", ".vtk", ".vtu", ".stl")
+    text = whole.suffix in (".txt", ".csv", ".obj", ".msh", ".vtk", ".vtu", ".stl", ".urdf", ".xml")
     if h5py.is_hdf5(whole) and rng.random() < 0.7:
         path.write_bytes(whole.read_bytes())
         return path, rewritten(path, rng)
@@ -359,6 +376,22 @@ def test_a_segmented_volume_is_read_or_refused_in_words(tmp_path, suffix):
         path, how = spoilt(whole, tmp_path, rng)
         with told(number, suffix, how):
             fill_part(read_labels(path).part(3), 1e-3)
+
+
+@pytest.mark.parametrize("suffix", [".urdf", ".xml"])
+def test_a_robot_is_read_or_refused_in_words(tmp_path, suffix):
+    pytest.importorskip("mujoco", reason="MuJoCo is not installed: pip install 'palpo[urdf]'")
+    whole, part = tmp_path / f"whole{suffix}", tmp_path / "part.stl"
+    whole.write_text(ROBOTS[suffix].replace("><", ">\n<"))
+    cube = block((0.1, 0.1, 0.1), (1, 1, 1)).surface("block").compact()
+    meshio.write(part, meshio.Mesh(cube.vertices, {"triangle": cube.triangles}), binary=True)
+    mesh = part.read_bytes()
+    for number, rng in draws(10, 150):
+        path, how = spoilt(whole, tmp_path, rng)
+        part.write_bytes(damaged(mesh, rng) if rng.random() < 0.2 else mesh)
+        with told(number, suffix, how):
+            robot = HeldRobot(Robot(path=str(path)))
+            robot.masses(), robot.surface()
 
 
 def problem_files(folder: Path) -> list[Path]:

@@ -91,6 +91,10 @@ def test_a_click_chooses_and_a_drag_does_not(drives_tool):
     assert controls.requests() == []
 
 
+def nodes_of(scene, name):
+    return soft_mesh(load_scene(scene).body(name)).nodes
+
+
 def fixed_of(spec, name):
     body = spec.body(name)
     return chosen_nodes("fixed", name, body.fixed, soft_mesh(body).nodes)
@@ -98,21 +102,40 @@ def fixed_of(spec, name):
 
 def test_a_body_that_is_moved_and_enlarged_takes_what_holds_it_along():
     spec = load_scene("probe")
-    told = changes(spec, "block", {"scale": 1.7, "x": 0.03, "z": -0.02})
+    foot = np.array([0.0, 0.0, 0.0])
+    told = changes(spec, "block", {"scale": 1.7, "x": 0.03, "z": -0.02}, foot)
     moved = load_scene("probe", told)
     before, after = spec.body("block").placement, moved.body("block").placement
-    np.testing.assert_allclose(after.position, (0.03, before.position[1], -0.02))
+    # the block stands on the ground and stays there
+    np.testing.assert_allclose(after.position, (0.03, 1.7 * before.position[1], -0.02))
     np.testing.assert_array_equal(fixed_of(moved, "block"), fixed_of(spec, "block"))
     nodes = np.array(before.position) + (soft_mesh(spec.body("block")).nodes - before.position)
     expected = np.array(after.position) + 1.7 * (nodes - before.position)
     np.testing.assert_allclose(soft_mesh(moved.body("block")).nodes, expected, atol=1e-12)
 
 
+def test_another_size_leaves_a_body_where_it_stands():
+    options, editing = Options("probe"), Editing()
+    editing.choose(load_scene("probe"), "block", 0.3, nodes_of("probe", "block"))
+    for scale in (2.0, 0.5, 3.0):
+        editing.change("scale", scale, 0.0)
+        options = editing.apply(load_scene("probe", options.overrides), options)
+        nodes = soft_mesh(load_scene("probe", options.overrides).body("block")).nodes
+        np.testing.assert_allclose(nodes.min(axis=0), scale * np.array([-0.03, 0.0, -0.03]), atol=1e-12)
+    # and moved, it stands where it was put
+    editing.change("x", 0.2, 0.0)
+    options = editing.apply(load_scene("probe", options.overrides), options)
+    editing.change("scale", 1.0, 0.0)
+    options = editing.apply(load_scene("probe", options.overrides), options)
+    nodes = soft_mesh(load_scene("probe", options.overrides).body("block")).nodes
+    np.testing.assert_allclose(nodes.min(axis=0), [0.17, 0.0, -0.03], atol=1e-12)
+
+
 def test_changes_after_each_other_are_one_change():
     options = Options("probe")
-    once = load_scene("probe", changes(load_scene("probe"), "block", {"scale": 2.0, "y": 0.04}))
+    once = load_scene("probe", changes(load_scene("probe"), "block", {"scale": 2.0, "y": 0.04}, np.zeros(3)))
     editing, now = Editing(), 0.0
-    editing.choose(load_scene("probe"), "block", 0.3)
+    editing.choose(load_scene("probe"), "block", 0.3, nodes_of("probe", "block"))
     for key, value in (("y", 0.01), ("scale", 0.5), ("scale", 2.0), ("y", 0.04)):
         assert editing.change(key, value, now) and not editing.due(now + 0.5 * SETTLED)
         now += SETTLED
@@ -131,7 +154,7 @@ def test_what_the_panel_offers_of_any_body_of_any_scene_can_be_had(name):
     spec = load_scene(name)
     for body in spec.bodies:
         editing = Editing()
-        editing.choose(spec, body.name, 0.1)
+        editing.choose(spec, body.name, 0.1, np.zeros((1, 3)))
         (settings,) = editing.groups().values() or [()]
         other = "gelatine" if getattr(body, "material", None) and body.material.name == "steel" else "steel"
         for setting in settings:
@@ -148,16 +171,16 @@ def test_what_the_panel_offers_of_any_body_of_any_scene_can_be_had(name):
 def test_what_the_hand_holds_and_what_is_attached_keep_their_places():
     spec = load_scene("probe")
     editing = Editing()
-    editing.choose(spec, "probe", 0.1)
+    editing.choose(spec, "probe", 0.1, np.zeros((1, 3)))
     assert editing.groups() == {}
-    editing.choose(spec, "block", 0.1)
+    editing.choose(spec, "block", 0.1, np.zeros((1, 3)))
     assert [setting.key for setting in editing.groups()["block"]] == ["material", "scale", "x", "y", "z"]
-    assert editing.choose(spec, "", 0.1) == "no body is chosen" and editing.groups() == {}
+    assert editing.choose(spec, "", 0.1, np.zeros((0, 3))) == "no body is chosen" and editing.groups() == {}
 
 
 def test_a_change_that_cannot_be_is_refused_and_one_that_cannot_be_built_taken_back():
     spec, editing = load_scene("probe"), Editing()
-    editing.choose(spec, "block", 0.1)
+    editing.choose(spec, "block", 0.1, np.zeros((1, 3)))
     editing.change("material", "jelly", 0.0)
     with pytest.raises(ConfigError, match="jelly"):
         editing.apply(spec, Options("probe"))
