@@ -17,6 +17,7 @@ from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
 from palpo.physics.numerics.errors import InputError
+from palpo.physics.systems.multirate.needle_paths import ROOM
 
 LARGE = 2500
 """Nodes from which a body is solved by multigrid: a slow step then costs half of what it does with factors,
@@ -45,6 +46,7 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     """A soft body of the scene; raises InputError for what only its mesh can tell."""
     mesh = soft_mesh(body)
     fixed, fields = fixed_nodes(spec, body, mesh), fields_of(spec, body.name)
+    inner = ROOM if any(needle.tissue == body.name for needle in spec.needles) else 0
     large = body.solver == "multigrid" or (
         body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )
@@ -52,13 +54,14 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     solid = SoftBody(
         body.name, mesh, _material(body, volume), fixed, spec.gravity, body.mass_model,
         elements=elements_of(body, mesh, large), solver="multigrid" if large else "direct", fields=fields,
+        inner=inner,
     )  # fmt: skip
     triangles = mesh.surface().triangles
     shape = CollisionShape(
-        len(mesh.nodes) + fields, triangles, NO_EDGES, 0.0, LOW, facet_yield=solid.facet_yield(triangles),
+        len(mesh.nodes) + fields + inner, triangles, NO_EDGES, 0.0, LOW, facet_yield=solid.facet_yield(triangles),
         facet=mean_longest_edge(mesh.nodes, triangles),
     )  # fmt: skip
-    return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields, 3))]), len(mesh.nodes), solid)
+    return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields + inner, 3))]), len(mesh.nodes), solid)
 
 
 def _material(body: Soft, volume: float) -> Material:

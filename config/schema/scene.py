@@ -13,6 +13,7 @@ from palpo.config.schema.body import Beam, Place, Plane, Quasistatic, Rigid, Sof
 from palpo.config.schema.cavity import SLOWEST_HZ, AirSpec
 from palpo.config.schema.cues import Cues
 from palpo.config.schema.device import HapticDevice, Safety, WorkspaceSpec
+from palpo.config.schema.needle import NeedleSpec
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.solver import Contact, Friction, Interface, SolverSpec
 from palpo.config.schema.surface import SurfaceSpec
@@ -90,6 +91,9 @@ class SceneSpec(BaseScene):
     bodies: tuple[Body, ...] = Field(min_length=1, description="The bodies.")
     surfaces: tuple[SurfaceSpec, ...] = Field((), description="How bodies feel to what slides on them.")
     attachments: tuple[Attachment, ...] = Field((), description="Bilateral constraints.")
+    needles: tuple[NeedleSpec, ...] = Field(
+        (), max_length=4, description="Tools that go into soft bodies with their tip."
+    )
     air: AirSpec | None = Field(None, description="Air that a cup shuts in; without the table, none is.")
     tool: Tool = Field(description="The body that the device holds.")
     tools: tuple[Tool, ...] = Field(
@@ -160,6 +164,7 @@ class SceneSpec(BaseScene):
         self._check_tool()
         self._check_pairs()
         self._check_air()
+        self._check_needles()
         for body in self.bodies:
             self._check_rate(body)
             for i, region in enumerate(getattr(body, "fixed", ())):
@@ -184,6 +189,9 @@ class SceneSpec(BaseScene):
             yield ("surfaces", i, "body"), surface.body
         for i, pair in enumerate(self.friction.pairs):
             yield from ((("friction", "pairs", i, "bodies", j), name) for j, name in enumerate(pair.bodies))
+        for i, needle in enumerate(self.needles):
+            yield ("needles", i, "body"), needle.body
+            yield ("needles", i, "tissue"), needle.tissue
         if self.air is not None:
             yield ("air", "cup"), self.air.cup
             yield ("air", "partner"), self.air.partner
@@ -272,6 +280,36 @@ class SceneSpec(BaseScene):
         if self.air.sealing < self.contact.distance:
             said = f"it must not be below contact.distance = {self.contact.distance:g} m, or nothing seals"
             raise refuse(said, "air", "sealing")
+
+    def _check_needles(self) -> None:
+        held = {tool.body for tool in (self.tool, *self.tools)}
+        for i, needle in enumerate(self.needles):
+            body, tissue = self.body(needle.body), self.body(needle.tissue)
+            path = ("needles", i)
+            slender = isinstance(body, Beam) or (isinstance(body, Rigid) and body.geometry.kind == "capsule")
+            if needle.body not in held or not slender:
+                said = "a needle is a tool: a beam, or a rigid body whose geometry is a capsule"
+                raise refuse(said, *path, "body")
+            if not isinstance(tissue, Soft):
+                said = f'this body is kind = "{tissue.kind}"; a needle goes into a soft one, "tets"'
+                raise refuse(said, *path, "tissue")
+            if tissue.elements == "hex8":
+                raise refuse("a needle goes into tetrahedra; choose other elements", "bodies", tissue.name, "elements")
+            if needle.cutting >= needle.puncture:
+                said = f"it must be below puncture = {needle.puncture:g} N, which the surface bears"
+                raise refuse(said, *path, "cutting")
+            if any((n.body, n.tissue) == (needle.body, needle.tissue) for n in self.needles[:i]):
+                raise refuse("this needle may go into this body already; keep one", *path, "tissue")
+            if any(n.tissue == needle.tissue for n in self.needles[:i]):
+                raise refuse("another needle may go into this body; one does", *path, "tissue")
+        if not self.needles:
+            return
+        if self.interface.kind != "krylov":
+            raise refuse('a needle in tissue takes kind = "krylov"', "interface", "kind")
+        if self.solver.name != "gauss-seidel":
+            raise refuse('a needle in tissue takes name = "gauss-seidel"', "solver", "name")
+        if self.air is not None:
+            raise refuse("a scene has needles in tissue, or air that a cup shuts in; leave one out", "needles")
 
     def _check_pairs(self) -> None:
         seen = set()

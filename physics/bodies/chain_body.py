@@ -293,6 +293,10 @@ class BeamBody(ChainBody):
         """J fields, (3 k, m), of velocity fields (n_dof, m); columns (m,): of these, in this order."""
         return rows_at(fields, self._point_dofs(local), columns)
 
+    def alone(self, local: NDArray[np.intp], own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much points yield whose freedoms yield by own (n_dof,) and know of no others, (3 k,)."""
+        return self.gather(local, own[:, None])[:, 0]
+
 
 class RigidBody(ChainBody):
     """A rigid body at its centre of mass; forces are wrenches on that frame.

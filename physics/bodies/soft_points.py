@@ -1,7 +1,9 @@
 """What may be touched of a soft body, and how forces there act on its freedoms.
 
 Points are its nodes; after them come numbers for the cavities that it may wall, its *fields*: the force of a
-field's unit, its pressure, is dV/dx of the nodes, which is also what it measures of a motion.
+field's unit, its pressure, is dV/dx of the nodes, which is also what it measures of a motion. The last ones
+are its *inner* points: places in its material, each of which moves with the nodes of the element that it lies
+in, by their weights.
 """
 
 from functools import cached_property
@@ -76,7 +78,8 @@ class SoftPoints:
     """Those of a SoftBody with `fields` of cavities.
 
     Written by who finds the cavities: wall (k, n, 3) [m2], dV/dx of the nodes, world axes, 0 where there is
-    none; volume (k,) [m3], the share of the cavity's that this body is booked with.
+    none; volume (k,) [m3], the share of the cavity's that this body is booked with. By who places inner points:
+    inner (m, w), the nodes that each moves with, and inner_weights (m, w) theirs.
     """
 
     rigid = False
@@ -89,8 +92,10 @@ class SoftPoints:
     node_mass: Any
     material: Material
 
-    def __init__(self, n: int, fields: int) -> None:
-        self.nodes, self.count = n, n + fields
+    def __init__(self, n: int, fields: int, inner: int, corners: int) -> None:
+        """fields, inner: how many; corners: nodes of an element."""
+        self.nodes, self.count = n, n + fields + inner
+        self.inner, self.inner_weights = np.zeros((inner, corners), np.int32), np.zeros((inner, corners))
         self.wall, self.volume = np.zeros((fields, n, 3)), np.zeros(fields)
 
     def dofs_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
@@ -117,55 +122,123 @@ class SoftPoints:
         mass: Floats = self.node_mass[self.free].astype(np.float64)
         return mass
 
+    @property
+    def first_inner(self) -> int:
+        """Number of the first inner point."""
+        return self.nodes + len(self.volume)
+
     def positions(self) -> Floats:
-        """World positions [m] of the nodes, then the fields' volumes, (count, 3)."""
-        return np.vstack([self.x, _first(self.volume)]) if len(self.volume) else self.x
+        """World positions [m] of the nodes, then the fields' volumes and the inner points, (count, 3)."""
+        if self.count == self.nodes:
+            return self.x
+        return np.vstack([self.x, _first(self.volume), self._inner_of(self.x)])
 
     def velocities(self) -> Floats:
-        """Velocities [m/s] of the nodes, then the volumes' rates, (count, 3)."""
+        """Velocities [m/s] of the nodes, then the volumes' rates and the inner points', (count, 3)."""
         v = self.node_velocities()
-        if not len(self.volume):
+        if self.count == self.nodes:
             return v
-        return np.vstack([v, _first(np.einsum("kni,ni->k", self.wall, v))])
+        return np.vstack([v, _first(np.einsum("kni,ni->k", self.wall, v)), self._inner_of(v)])
+
+    def _inner_of(self, nodal: Floats) -> Floats:
+        return np.asarray(np.einsum("mw,mwi->mi", self.inner_weights, nodal[self.inner]))
 
     def orientations(self, local: Points) -> Floats:
         """The identity, (k, 4)."""
         return np.tile([1.0, 0.0, 0.0, 0.0], (len(local), 1))
 
     def turns(self, local: Points) -> NDArray[np.int32]:
-        """0 for a node, IS_FIELD for a field, (k,)."""
-        return np.where(local < self.nodes, 0, IS_FIELD).astype(np.int32)
+        """IS_FIELD for a field, 0 for any other point, (k,)."""
+        return np.where(self.are_fields(local), IS_FIELD, 0).astype(np.int32)
+
+    def are_fields(self, local: Points) -> NDArray[np.bool_]:
+        """Which points are fields, (k,)."""
+        found: NDArray[np.bool_] = (local >= self.nodes) & (local < self.first_inner)
+        return found
+
+    def nodes_at(self, local: Points) -> Points:
+        """Nodes that points move with, without fields, each once: of inner ones the heaviest come first."""
+        out = [local[local < self.nodes]]
+        points = local[local >= self.first_inner] - self.first_inner
+        order = np.argsort(-self.inner_weights[points], axis=1, kind="stable")
+        out += list(np.take_along_axis(self.inner[points], order, axis=1).T)
+        nodes = np.concatenate(out)
+        return nodes[np.sort(np.unique(nodes, return_index=True)[1])].astype(np.intp)
 
     def columns(self, local: Points) -> Floats:
         """J^T of unit forces on points, (n_dof, 3 k); of a field the first one is of its pressure."""
-        if not len(self.volume):
+        if self.count == self.nodes:
             return unit_columns(self.n_dof, self.dofs_of(local))
-        out, field = np.zeros((self.n_dof, len(local), 3)), local >= self.nodes
-        out[:, ~field] = unit_columns(self.n_dof, self.dofs_of(local[~field])).reshape(self.n_dof, -1, 3)
+        out, (node, field, inner) = np.zeros((self.n_dof, len(local), 3)), self._sorted(local)
+        out[:, node] = unit_columns(self.n_dof, self.dofs_of(local[node])).reshape(self.n_dof, -1, 3)
         out[:, field, 0] = self._walls(local[field]).T
+        for k in inner:
+            point = local[k] - self.first_inner
+            loads = unit_columns(self.n_dof, self.dofs_of(self.inner[point])).reshape(self.n_dof, -1, 3)
+            out[:, k] = np.einsum("dwi,w->di", loads, self.inner_weights[point])
         return out.reshape(self.n_dof, -1)
 
     def applied(self, local: Points, forces: Floats) -> Floats:
         """J^T of forces (k, 3) [N] on points, (n_dof,); of a field the first is its pressure [Pa]."""
-        if not len(self.volume):
+        if self.count == self.nodes:
             return sum_at(self.n_dof, self.dofs_of(local), forces)
-        field = local >= self.nodes
-        nodal = sum_at(self.n_dof, self.dofs_of(local[~field]), forces[~field])
-        return nodal + forces[field, 0] @ self._walls(local[field])
+        node, field, inner = self._sorted(local)
+        nodal = sum_at(self.n_dof, self.dofs_of(local[node]), forces[node])
+        points = local[inner] - self.first_inner
+        shared = self.inner_weights[points][:, :, None] * forces[inner][:, None]
+        nodal += sum_at(self.n_dof, self.dofs_of(self.inner[points].reshape(-1)), shared.reshape(-1, 3))
+        return np.asarray(nodal + forces[field, 0] @ self._walls(local[field]))
 
     def gather(self, local: Points, fields: Floats, columns: Points | None = None) -> Floats:
         """J fields, (3 k, m), of velocity fields (n_dof, m): what they are at points.
 
         columns (m,): of these fields, in this order.
         """
-        if not len(self.volume):
+        if self.count == self.nodes:
             return rows_at(fields, self.dofs_of(local), columns)
         if columns is not None:
             fields = np.take(fields, columns, axis=1)
-        out, field = np.zeros((len(local), 3, fields.shape[1])), local >= self.nodes
-        out[~field] = rows_at(fields, self.dofs_of(local[~field])).reshape(-1, 3, fields.shape[1])
+        node, field, inner = self._sorted(local)
+        out = np.zeros((len(local), 3, fields.shape[1]))
+        out[node] = rows_at(fields, self.dofs_of(local[node])).reshape(-1, 3, fields.shape[1])
         out[field, 0] = self._walls(local[field]) @ fields
+        points = local[inner] - self.first_inner
+        corners = rows_at(fields, self.dofs_of(self.inner[points].reshape(-1)))
+        corners = corners.reshape(*self.inner[points].shape, 3, fields.shape[1])
+        out[inner] = np.einsum("kw,kwim->kim", self.inner_weights[points], corners)
         return out.reshape(-1, fields.shape[1])
+
+    def alone(self, local: Points, own: Floats) -> Floats:
+        """By how much points yield whose freedoms yield by own (n_dof,) and know of no others, (3 k,); by
+        nothing a field."""
+        corners = np.zeros((len(local), self.inner.shape[1]), np.int32)
+        weights = np.zeros(corners.shape)
+        node, _, inner = self._sorted(local)
+        points = local[inner] - self.first_inner
+        corners[node, 0], weights[node, 0] = local[node], 1.0
+        corners[inner], weights[inner] = self.inner[points], self.inner_weights[points]
+        each = rows_at(own[:, None], self.dofs_of(corners.reshape(-1))).reshape(*corners.shape, 3)
+        return np.asarray(np.einsum("kw,kwi->ki", weights**2, each)).reshape(-1)
+
+    def on_nodes(self, local: Points, forces: Floats) -> tuple[Points, Floats]:
+        """Nodes (m,), ascending, and what forces (..., k, 3) [N] on points are there, (..., m, 3), without
+        those of fields."""
+        node, _, inner = self._sorted(local)
+        points = local[inner] - self.first_inner
+        nodes, at = np.unique(
+            np.concatenate([local[node], self.inner[points].reshape(-1)]), return_inverse=True
+        )
+        out = np.zeros((*forces.shape[:-2], len(nodes), 3))
+        shared = self.inner_weights[points][:, :, None] * forces[..., inner, None, :]
+        each = [forces[..., node, :], shared.reshape(*forces.shape[:-2], -1, 3)]
+        np.add.at(out, (..., at.reshape(-1), slice(None)), np.concatenate(each, axis=-2))
+        return nodes.astype(np.intp), out
+
+    def _sorted(self, local: Points) -> tuple[Points, Points, Points]:
+        """Which points are nodes, fields and inner ones."""
+        inner = local >= self.first_inner
+        node = local < self.nodes
+        return np.flatnonzero(node), np.flatnonzero(~node & ~inner), np.flatnonzero(inner)
 
     def _walls(self, local: Points) -> Floats:
         """dV/dx of the freedoms (k, n_dof), of fields."""
@@ -177,7 +250,7 @@ class SoftPoints:
     def pulls(self, local: Points, centre: Floats, axes: Floats) -> Floats:
         """Force and moment about the centre of a unit pressure (k, 6), in those axes; 0 for nodes."""
         out, arm = np.zeros((len(local), 6)), self.x - centre
-        for k in np.flatnonzero(local >= self.nodes):
+        for k in np.flatnonzero(self.are_fields(local)):
             wall = self.wall[local[k] - self.nodes]
             out[k, :3], out[k, 3:] = wall.sum(axis=0) @ axes, np.cross(arm, wall).sum(axis=0) @ axes
         return out

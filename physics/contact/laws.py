@@ -261,7 +261,7 @@ W r are all that its offset is made of."""
 
 
 @inlined
-def _scale(w, first, n_contacts):
+def mean_stiffness(w, first, n_contacts):
     """rho = 1 / mean(diag W) [N/m]; 1 where W vanishes, so that what no force can mend still shows."""
     mean = 0.0
     for i in range(first, first + 3 * n_contacts):
@@ -275,7 +275,7 @@ def natural_map_norm(w, mu, r, u, first, n_contacts, scratch):
 
     u = W r + b over those rows; mu (n_contacts,); scratch: (2, 3) at least.
     """
-    rho = _scale(w, first, n_contacts)
+    rho = mean_stiffness(w, first, n_contacts)
     error, size = 0.0, 0.0
     star, image = scratch[0], scratch[1]
     for k in range(n_contacts):
@@ -294,7 +294,7 @@ def asked_force(w, b, first, n_contacts):
     square = 0.0
     for i in range(first, first + 3 * n_contacts):
         square += b[i] * b[i]
-    return _scale(w, first, n_contacts) * square**0.5
+    return mean_stiffness(w, first, n_contacts) * square**0.5
 
 
 @inlined
@@ -320,7 +320,7 @@ def relative_natural_map(w, b, mu, r, u, first, n_contacts, scratch):
 def contact_statuses(w, mu, r, u, status):
     """status (n,) = OPEN, STICK or SLIP of each contact, by the branch of the natural map's projection."""
     n = mu.shape[0]
-    rho, star = _scale(w, 0, n), np.empty(3)
+    rho, star = mean_stiffness(w, 0, n), np.empty(3)
     for k in range(n):
         i = 3 * k
         augment(BIPOTENTIAL_PRINTED, r[i : i + 3], u[i : i + 3], mu[k], rho, rho, star)

@@ -104,6 +104,9 @@ class Contacts(NamedTuple):
     viscosity: NDArray[np.float64]  # (c,) [s/m] by which mu rises with the slip's speed
     restitution: NDArray[np.float64]  # (c,)
     give: NDArray[np.float64]  # (c,) [m/N] by which its sides approach each other beside the bodies' motion
+    limits: NDArray[np.float64]  # (c, 2) least and most force along the normal [N] of a point of a shaft,
+    # which is held across it (palpo.physics.contact.shaft_law); infinite for contacts
+    give_along: NDArray[np.float64]  # (c,) [m/N] of such a point, by which it gives along its normal
     anchored: NDArray[np.bool_]  # (c,) whether the detector has filled the next two
     offset: NDArray[np.float64]  # (c, 3) [m] slip since friction last gave way, world axes
     force: NDArray[np.float64]  # (c, 3) on body 1 [N], world axes: of the last step, later of this one
@@ -116,12 +119,19 @@ def make_contacts(capacity: int) -> Contacts:
     return Contacts(
         np.zeros(1, CONTACT_COUNT), np.zeros(c, np.int64), np.zeros((c, 2), np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros((c, 2, 3)), np.zeros((c, 2, 3)), np.zeros((c, 3, 3)),
-        np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c, np.bool_),
+        np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.full((c, 2), np.inf),
+        np.zeros(c), np.zeros(c, np.bool_),
         np.zeros((c, 3)), np.zeros((c, 3)), np.zeros(c, np.int32),
     )  # fmt: skip
 
 
 CONTACTS = typeof(make_contacts(1))
+
+
+@inlined
+def is_shaft(contacts, k):
+    """Whether contact k is a point of a shaft; all that are come after the others."""
+    return contacts.limits[k, 1] < np.inf
 
 
 @kernel
@@ -136,6 +146,7 @@ def append(contacts, identity, first, second):
     contacts.body[k, 0], contacts.body[k, 1] = first, second
     contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = contacts.give[k] = 0.0
     contacts.anchored[k] = False
+    contacts.limits[k, 0] = contacts.limits[k, 1] = np.inf
     for i in range(3):
         contacts.offset[k, i] = contacts.force[k, i] = 0.0
         for side in range(2):

@@ -138,6 +138,8 @@ class Problem(NamedTuple):
     w: NDArray[np.float64]  # (9 c^2,) W of all rows in one piece [m/N]
     b: NDArray[np.float64]  # (3 c,) gap and offset without contact force [m], volume [m3]
     mu: NDArray[np.float64]  # (c,) of the contacts, the first contact's first
+    shafts: NDArray[np.int64]  # (1,) how many of the contacts, the last ones, are points of shafts
+    limits: NDArray[np.float64]  # (c, 2) least and most force along these [N], the first one's first
     r: NDArray[np.float64]  # (3 c,) [N]
     u: NDArray[np.float64]  # (3 c,) [m]
     status: NDArray[np.int32]  # (c,) of the contacts
@@ -176,8 +178,8 @@ def make_problem(blocks: int, cavities: int = 0) -> Problem:
         np.zeros(rows), np.zeros(rows),
     )  # fmt: skip
     return Problem(
-        np.zeros(2, np.int64), np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(3 * c),
-        np.zeros(3 * c), np.zeros(c, np.int32), gas,
+        np.zeros(2, np.int64), np.zeros(9 * c * c), np.zeros(3 * c), np.zeros(c), np.zeros(1, np.int64),
+        np.zeros((c, 2)), np.zeros(3 * c), np.zeros(3 * c), np.zeros(c, np.int32), gas,
     )  # fmt: skip
 
 

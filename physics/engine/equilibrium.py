@@ -11,7 +11,7 @@ what the solver's tolerance allows join it, and it is solved once more, from the
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, asked_force, project_cone, relative_error
 from palpo.physics.contact.solvers.block import set_offset
-from palpo.physics.contract.contacts import AGAIN, batch_of, body_of, copy_point, part_of, solved_block
+from palpo.physics.contract.contacts import AGAIN, batch_of, body_of, copy_point, is_shaft, part_of, solved_block
 from palpo.physics.contract.stages import CLEAR, DELASSUS, DONE, MOVED, NOT_FINITE, PUSH, address_of
 from palpo.physics.engine.cavities import gather_air
 from palpo.physics.engine.joints import SLIDE
@@ -33,10 +33,11 @@ PART = 0.5**0.5
 
 
 @kernel
-def start_set(force, n, inside):
-    """inside (n,) = whether a contact has a force (n, 3) so far."""
+def start_set(contacts, n, inside):
+    """inside (n,) = whether a contact has a force so far, or always has one, as that of a shaft."""
     for k in range(n):
-        inside[k] = force[k, 0] != 0.0 or force[k, 1] != 0.0 or force[k, 2] != 0.0
+        f = contacts.force[k]
+        inside[k] = f[0] != 0.0 or f[1] != 0.0 or f[2] != 0.0 or is_shaft(contacts, k)
 
 
 @kernel
@@ -109,7 +110,10 @@ def warm_start(e):
         for i in range(3):
             axis = contacts.frame[k, i]
             r[i] = axis[0] * force[0] + axis[1] * force[1] + axis[2] * force[2]
-        project_cone(r, contacts.mu[k], r)
+        if is_shaft(contacts, k):
+            r[0] = min(max(r[0], contacts.limits[k, 0]), contacts.limits[k, 1])
+        else:
+            project_cone(r, contacts.mu[k], r)
 
 
 @kernel
@@ -119,13 +123,17 @@ def gather(e):
     m, cavities = members(contacts.count[0].found, e.inside, e.member), e.cavities.count[0]
     p.rows[0], p.rows[1] = 3 * first, 3 * (first + m + cavities)
     e.count[0].members = m
+    p.shafts[0] = 0
     for b in range(e.bodies.unit.shape[0]):
         part_of(e, b).count[0] = 0
     for k in range(first + m + cavities):
         block = solved_block(e, k, m)
         for i in range(3):
             p.b[3 * k + i], p.r[3 * k + i] = e.b[3 * block + i], e.r[3 * block + i]
-        if first <= k < first + m:
+        if first <= k < first + m and is_shaft(contacts, block - first):
+            p.limits[p.shafts[0], 0], p.limits[p.shafts[0], 1] = contacts.limits[block - first]
+            p.shafts[0] += 1
+        elif first <= k < first + m:
             p.mu[k - first] = contacts.mu[block - first]
         for side in range(2):
             body = body_of(e, block, side)
@@ -150,8 +158,10 @@ def delassus(e):
                 w[j, i] = w[i, j]
     first = e.problem.rows[0]
     for k in range(e.count[0].members):
+        row, c = first + 3 * k, e.member[k]
         for i in range(3):
-            w[first + 3 * k + i, first + 3 * k + i] += e.contacts.give[e.member[k]]
+            along = i == 0 and is_shaft(e.contacts, c)
+            w[row + i, row + i] += e.contacts.give_along[c] if along else e.contacts.give[c]
     return DONE
 
 
@@ -305,7 +315,7 @@ def open_set(e):
     contacts, n = e.contacts, e.contacts.count[0].found
     warm_start(e)
     open_step(e.solver)
-    start_set(contacts.force, n, e.inside)
+    start_set(contacts, n, e.inside)
     if offers(e) and _see_offsets(e) != DONE:
         return NOT_FINITE
     if n <= e.solver.settings[0].at_once:
@@ -356,7 +366,8 @@ def tell_statuses(e):
     """Which contacts are open, stick or slide under the forces found."""
     p, first, contacts = e.problem, e.problem.rows[0], e.contacts
     size = (p.rows[1] - first) // 3 - e.cavities.count[0]
-    judge(view_square(p.w, p.rows[1]), p.mu[:size], p.r, p.u, first, e.vectors[0], p.status)
+    cones = size - p.shafts[0]  # the solver has told those of shafts
+    judge(view_square(p.w, p.rows[1]), p.mu[:cones], p.r, p.u, first, e.vectors[0], p.status)
     for k in range(contacts.count[0].found):
         contacts.status[k] = OPEN
     for k in range(size):

@@ -86,6 +86,7 @@ class PairSearch(NamedTuple):
     skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
     bounds: NDArray[np.float64]  # (2,) least and most gap [m] up to which a contact is a row
     reach: NDArray[np.float64]  # (1,) that gap in this step [m]
+    apart: NDArray[np.bool_]  # (bodies of the engine, those) whose contacts are left out, as of a needle inside
     folding: NDArray[np.bool_]  # (bodies of the engine,) whether the frame has pairs of a body with itself
     odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
     x: NDArray[np.float64]  # (p, 3) [m]
@@ -129,7 +130,8 @@ def make_pair_search(
     x[: len(rest)] = rest
     return PairSearch(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array(reach),
-        np.zeros(1), np.zeros(len(asked.unit), np.bool_), np.zeros(1), x, np.zeros(2, np.int64),
+        np.zeros(1), np.zeros((len(asked.unit), len(asked.unit)), np.bool_),
+        np.zeros(len(asked.unit), np.bool_), np.zeros(1), x, np.zeros(2, np.int64),
         np.zeros(p, np.int64), np.array([partial]),
         np.zeros(1), make_surfaces(), x.copy(), np.zeros(3),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
@@ -399,6 +401,8 @@ def hand_over(s, contacts, h):
     contacts.count[0].lost += found.count[0].lost
     for c in range(found.count[0].found):
         one, two = s.owner_of[found.body[c, 0]], s.owner_of[found.body[c, 1]]
+        if s.apart[one, two]:
+            continue
         k = append(contacts, found.identity[c], one, two)
         if k < 0:
             continue

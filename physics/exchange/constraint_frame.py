@@ -45,6 +45,13 @@ TURNS, IS_FIELD = 1, 2
 FIELDS, CAVITIES = 16, 8
 """Most fields and cavities in a frame."""
 
+PATHS = 4
+"""Most needles that may be in tissue."""
+
+PATH = np.dtype([("plan", np.int64), ("planned", np.int64), ("ends", np.int64)])
+"""Of the inner points along a needle's path: the number of their plan, which is another one when points of the
+path have got other places; how many have a place; whether the last one is where the tissue ends."""
+
 
 class Capacity(NamedTuple):
     """Sizes fixed when a scene is built."""
@@ -77,6 +84,7 @@ class ConstraintFrame(NamedTuple):
     field_pull: NDArray[np.float64]  # (3, FIELDS, 6) force and moment about the centre of a unit pressure
     # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
     cavities: CavityFrame  # CAVITIES at most, whose fields are global points
+    paths: NDArray[Any]  # (3, PATHS) of PATH
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 4, modes) force, its rate, z and dz/dt of each mode, see below
@@ -136,6 +144,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         field_slot=np.zeros((n, FIELDS), np.int32),
         field_pull=np.zeros((n, FIELDS, 6)),
         cavities=make_cavity_frame(CAVITIES),
+        paths=np.zeros((n, PATHS), PATH),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 4, capacity.modes)),

@@ -3,13 +3,27 @@
 The low loop and the picture each have a triple buffer of it, so that both get the newest and neither waits.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
-from palpo.physics.exchange.constraint_frame import CAVITIES
+from palpo.physics.exchange.constraint_frame import CAVITIES, PATHS
+
+
+INSERTED = np.dtype(
+    [("count", np.int64), ("plan", np.int64), ("point", np.int64, 3), ("weight", np.float64, 3)]
+)  # fmt: skip
+"""Of a needle: points of its path so far, 0 outside, and the plan that they are of; outside, the points of the
+tissue's surface that its tip touches, -1 for none, and their weights."""
+
+
+def make_inserted() -> NDArray[Any]:
+    """(PATHS,) of INSERTED, all outside."""
+    out = np.zeros(PATHS, INSERTED)
+    out["point"] = -1
+    return out
 
 
 class ToolState(NamedTuple):
@@ -34,6 +48,7 @@ class ToolState(NamedTuple):
     n_cavities: NDArray[np.int64]  # (3,)
     cavity: NDArray[np.int64]  # (3, CAVITIES) identities
     cavity_air: NDArray[np.float64]  # (3, CAVITIES, 3) n [mol], V [m3] and p [Pa]
+    inserted: NDArray[Any]  # (3, PATHS) of INSERTED
     frame: NDArray[np.int64]  # (3, k) id of the constraint frame of each low loop that z belongs to
     z: NDArray[np.float64]  # (3, k, m) coordinates of the reduced model's modes
     centre: NDArray[np.float64]  # (3, k, L, 3) its bodies' centres of mass [m]
@@ -76,6 +91,7 @@ def make_tool_state(
         n_cavities=np.zeros(SLOTS, np.int64),
         cavity=np.zeros((SLOTS, CAVITIES), np.int64),
         cavity_air=np.zeros((SLOTS, CAVITIES, 3)),
+        inserted=np.tile(make_inserted(), (SLOTS, 1)),
         frame=np.zeros((SLOTS, loops), np.int64),
         z=np.zeros((SLOTS, loops, modes)),
         centre=np.zeros((SLOTS, loops, bodies, 3)),

@@ -136,7 +136,7 @@ class LargeReduction(SoftReduction):
         if body.rides:
             axes = best_rotation(self.rest, self.origin, body.mass_free)
             self._turned_slow = turned(self.slow, axes)
-        dofs = body.dofs_of(near[: self.width // 3])
+        dofs = body.dofs_of(body.nodes_at(near)[: self.width // 3])
         dofs = dofs[(dofs >= 0).all(axis=1)]
         wanted = dofs.reshape(-1).astype(np.int64)
         stays = np.isin(wanted, self.known)

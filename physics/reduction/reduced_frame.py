@@ -128,8 +128,7 @@ def write_modes(page: Page, body: LowBody, grams: Grams) -> tuple[ReducedModes, 
     frame.stiffness[f, span, span] = modes.stiffness
     mass, stiffness = grams.diagonal
     own = h * h / (held * mass + pull * np.maximum(stiffness, 0.0))
-    alone = body.gather(page.local, own[:, None])[:, 0]
-    alone[np.repeat(frame.slot_turns[f, page.run] == IS_FIELD, 3)] = 0.0  # a field has columns of its own
+    alone = body.alone(page.local, own)
     modal = modes.combine(body.gather(page.local, grams.basis, modes.order))
     _place_rows(modal, page.slots, alone, h * h, first, frame.slot_modes[f], frame.slot_rest[f])
     write_compliance(page, modal)

@@ -86,7 +86,7 @@ class SoftReduction:
         self.mass: NDArray[np.float64] = np.repeat(body.mass_free, 3)
         self.rest = self._centred()
         self.slow = slow_modes(body, shifts[1])
-        self.fields = np.arange(len(body.x), body.count)
+        self.fields = np.arange(body.nodes, body.first_inner)
         """Points of the body that are fields."""
         self.tail = TAIL + 2 * len(self.fields)
         self.columns = np.zeros((body.n_dof, self.width))
@@ -145,7 +145,7 @@ class SoftReduction:
 
     def prepare(self, near: NDArray[np.intp], pool: Executor) -> None:
         """Columns of the likeliest contacts; factors and all columns anew where the old ones have aged."""
-        near = near[near < len(self.body.x)]
+        near = self.body.nodes_at(near)
         self._widen(int(np.count_nonzero(among(near, self.points.bearing, self.body.count))))
         free = self.points.choose(near, self.width // 3, self._least)
         wanted = self.body.dofs_of(free[: self.width // 3]).reshape(-1).astype(np.int64)
@@ -247,7 +247,7 @@ class SoftReduction:
         warped = body.warped_blocks.copy()
         x = body.x[body.free]
         place = body.positions()[page.local]
-        field = page.local >= len(body.x)
+        field = body.are_fields(page.local)
         walls = body.columns(self.fields)[:, ::3].copy()
         rigid, share, axes = np.zeros((body.n_dof, 0)), np.zeros((0, body.n_dof)), np.eye(3)
         if body.rides:
@@ -398,19 +398,18 @@ class SoftReduction:
 
         Of that state it keeps what the energy before and the forces' work allow (`energy_law`).
         """
-        body, local = self.body, past.local
+        body = self.body
         allowed = body.energy() + past.work
         before = self._centred()
         shapes = [before, self.rest] if body.memory is None else [before]  # which remembers that shape
-        nodes = local < len(body.x)
-        self.points.bearing, self.points.load = local[nodes], past.load[nodes]
+        self.points.bearing, self.points.load = body.on_nodes(past.local, past.load)
         jolted = body.rides and past.jolts(body.weight(), self.shifts[0])
         tail = past.tail if jolted and body.memory is None else None
         start = model if tail is None else tail.model
         set_body(body, self.model.field(start.z, start.rate), self._base, self._inertia, start, low)
         if tail is not None:
-            forces = np.ascontiguousarray(tail.forces)
-            body.substeps(self.factors[0], self.shifts[0], forces, local.astype(np.int32))
+            nodes, forces = body.on_nodes(past.local, tail.forces)
+            body.substeps(self.factors[0], self.shifts[0], forces, nodes.astype(np.int32))
         self.kept = keep_energy(body, self._statics, shapes, allowed)
         body.remember(past.span)
 

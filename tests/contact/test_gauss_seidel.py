@@ -28,7 +28,7 @@ def test_the_servo_s_kernel_ends_where_its_force_rests_and_its_offset_is_that_of
     n = problem.n_contacts
     r, u, status = np.zeros(3 * n), np.zeros(3 * n), np.zeros(n, np.int32)
     sweeps = sweep_contacts(
-        problem.w, problem.b, problem.mu, r, u, status, 0, n, 1e-10, 5000, np.zeros((2, 3))
+        problem.w, problem.b, problem.mu, np.zeros((0, 2)), r, u, status, 0, 1e-10, 5000, np.zeros((2, 3))
     )
     assert 0 < sweeps < 100
     found = solve(problem, Stop(1e-10))

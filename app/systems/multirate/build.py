@@ -28,6 +28,7 @@ from palpo.physics.gas.law import OutsideAir
 from palpo.physics.reduction.soft_reduction import MOST
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.member_cavities import MemberCavities
+from palpo.physics.systems.multirate.needle_paths import Needle, NeedlePath
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 from palpo.physics.systems.multirate.scene import FurtherTool, Numbers, Scene, ToolPoints
 
@@ -243,9 +244,30 @@ def build_scene(spec: SceneSpec) -> Scene:
             spec.rates.ratio_of(getattr(spec.bodies[member.number], "rate_hz", None)) for member in members
         ],
         surfaces=_surfaces(spec),
+        needles=_needles(spec, parts, first, members),
         air=_air(spec, names, members),
         falling=falling(spec, parts),
     )
+
+
+def _needles(
+    spec: SceneSpec, parts: Sequence[BodyPart], first: NDArray, members: Sequence[Member]
+) -> list[NeedlePath]:
+    """The needles that may go into bodies."""
+    names, found = [part.spec.name for part in parts], []
+    for k, needle in enumerate(spec.needles):
+        number, tissue = names.index(needle.body), names.index(needle.tissue)
+        points = first[number] + np.arange(parts[number].n_points, dtype=np.int32)
+        if isinstance(parts[number].body, chain_body.RigidBody):
+            points = points[:2]
+        needle_points = points if needle.tip == "first" else points[::-1].copy()
+        member = next(member for member in members if member.number == tissue)
+        spec_of = Needle(
+            needle_points.astype(np.int32), member, float(parts[number].shape.radius), needle.puncture,
+            needle.cutting, needle.friction, needle.spacing,
+        )  # fmt: skip
+        found.append(NeedlePath(k, spec_of))
+    return found
 
 
 def _air(spec: SceneSpec, names: list[str], members: list[Member]) -> MemberCavities | None:

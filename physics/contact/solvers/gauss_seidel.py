@@ -5,31 +5,39 @@ The kernel is what the servo calls; `solve` is the same on a `ContactProblem`, j
 
 from palpo.physics.contact.laws import solve_contact
 from palpo.physics.contact.problem import AnyProblem, ContactResult, Stop
+from palpo.physics.contact.shaft_law import solve_shaft
 from palpo.physics.contact.solvers.block import close_block, open_block, set_offset
 from palpo.physics.contact.solvers.relaxation import EXACT, Local, relax, stiffnesses
 from palpo.physics.numerics.kernels import kernel
 
 
 @kernel
-def sweep_contacts(w, b, mu, r, u, status, first, n_contacts, tolerance, max_sweeps, scratch):
+def sweep_contacts(w, b, mu, limits, r, u, status, first, tolerance, max_sweeps, scratch):
     """Block Gauss-Seidel on the rows from `first` on, three a contact; r is the start and the result.
 
-    w (rows, rows), b, r and u (rows,), all contiguous; mu and status (n_contacts,). u is kept equal to
-    W r + b over those rows, so that a contact whose force does not change costs nothing to the others.
+    w (rows, rows), b, r and u (rows,), all contiguous; mu (c,) of contacts, and after them limits (s, 2) of
+    points of shafts (`solve_shaft`); status (c + s,). u is kept equal to W r + b over those rows, so that a
+    contact whose force does not change costs nothing to the others.
     Stops when a sweep changes the force by less than tolerance |r|. Returns the sweeps done; writes status.
     scratch: (2, 3) at least.
     """
-    last = first + 3 * n_contacts
+    contacts = mu.shape[0]
+    blocks = contacts + limits.shape[0]
+    last = first + 3 * blocks
     free, own = scratch[0], scratch[1]
     set_offset(w, b, r, u, first, last)
     ahead = u[first:last]
     for sweep in range(max_sweeps):
         change, size = 0.0, 0.0
-        for k in range(n_contacts):
+        for k in range(blocks):
             i = first + 3 * k
             block = w[i : i + 3, i : i + 3]
             open_block(block, r, u, i, own, free)
-            status[k] = solve_contact(block, free, mu[k], own)
+            if k < contacts:
+                status[k] = solve_contact(block, free, mu[k], own)
+            else:
+                least, most = limits[k - contacts]
+                status[k] = solve_shaft(block, free, least, most, own)
             for c in range(3):
                 size += own[c] ** 2
             change = close_block(w, r, ahead, i, first, last, own, change)

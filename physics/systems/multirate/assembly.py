@@ -33,8 +33,9 @@ from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.model_log import make_model_log
 from palpo.physics.exchange.port import Port, make_port
-from palpo.physics.exchange.tool_state import ToolState, make_tool_state
+from palpo.physics.exchange.tool_state import ToolState, make_inserted, make_tool_state
 from palpo.physics.systems.multirate.high_state import Held, HighRate, Link
+from palpo.physics.systems.multirate.needle_paths import NeedlePath, line_yields
 from palpo.physics.systems.multirate.quasistatic_tool import held_surface
 from palpo.physics.systems.multirate.scene import Loop, Numbers, Scene
 
@@ -120,6 +121,11 @@ def make_side(
     owners = _owners(scene, placed)
     detectors, looks = _searches(scene, placed, owners, modals)
     searches = tuple(detector.handle.state for detector in detectors)
+    inserted = make_inserted()
+    for path in scene.needles:
+        bound, looked = _insertion(path, placed, owners[0], modals, searches, loops, inserted)
+        detectors.append(bound)
+        looks += looked
     if cavities is not None:
         detectors.append(_cavity_detector(scene, placed, owners[0], modals[0], cavities[0], port))
     built = make_engine(
@@ -151,6 +157,7 @@ def make_side(
         link=links[0],
         links=np.array([handle.address for handle in handles], np.int64),
         mu=searches[0].mu,
+        inserted=inserted,
         shown=_tool_state(scene, loops, modes=scene.capacity.modes),
         shown_control=make_control(),
     )
@@ -292,6 +299,41 @@ def _searches(
         detectors.append(Bound.bind(pair_detector, search))
         kept += [look for look in looks if look]
     return detectors, kept
+
+
+def _insertion(
+    path: NeedlePath,
+    placed: Sequence[Placed],
+    of_body: NDArray[np.int32],
+    modals: Sequence[Modal],
+    searches: Sequence[PairSearch],
+    loops: Sequence[Loop],
+    inserted: NDArray[Any],
+) -> tuple[Bound, list[Handle]]:
+    """What finds a needle's points in tissue, and what that keeps alive."""
+    from palpo.physics.engine.insertion import TISSUE, insertion_detector, make_insertion
+
+    spec, room = path.spec, len(path.body.inner)
+    loop = next(k for k, one in enumerate(loops) if spec.member in one.members)
+    tool = next(b for b, one in enumerate(placed) if 0 <= spec.points[0] - one.first < one.looks)
+    flesh = int(of_body[spec.member.number])
+    looks = [Handle(look_batch(max(room, len(spec.points)))) for _ in range(2)]
+    sides = [placed[tool], placed[flesh]]
+    asked = QueriedBodies(
+        np.array([one.body.kind.unit.address for one in sides], np.int64),
+        np.array([one.body.handle.address for one in sides], np.int64), np.zeros(2, np.int64),
+        np.array([look.address for look in looks], np.int64),
+        np.array([one.first for one in sides], np.int32), make_batch(1), make_problem(1),
+    )  # fmt: skip
+    across, along = line_yields(path.body.material, spec.radius, path.places.size)
+    tissue = np.zeros(1, TISSUE)
+    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along
+    first = spec.member.first + path.body.first_inner - sides[1].first
+    state = make_insertion(
+        modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,
+        (spec.points - sides[0].first).astype(np.int32), tissue, inserted, searches[loop].apart, room,
+    )  # fmt: skip
+    return Bound.bind(insertion_detector, state), looks
 
 
 def _solver(numbers: Numbers) -> Any:

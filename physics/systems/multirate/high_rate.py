@@ -112,6 +112,11 @@ def _write_state(s, out, w):
         air = out.cavity_air[w, k]
         out.cavity[w, k] = cavities.identity[k]
         air[0], air[1], air[2] = cavities.amount[k], cavities.volume[k], cavities.pressure[k]
+    for k in range(s.inserted.shape[0]):
+        inside, told = s.inserted[k], out.inserted[w, k]
+        told.count, told.plan = inside.count, inside.plan
+        for i in range(3):
+            told.point[i], told.weight[i] = inside.point[i], inside.weight[i]
     for j in range(s.links.shape[0]):
         link = link_of(s, j)
         now = link.interface

@@ -4,7 +4,7 @@ What is one number is an array of one, so that it can change behind a handle. Of
 a table has the addresses, and the first stands beside it, which has the layout of all.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,5 +66,6 @@ class HighRate(NamedTuple):
     link: Link
     links: NDArray[np.int64]  # (k,) addresses, one for each low loop
     mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
+    inserted: NDArray[Any]  # (PATHS,) of palpo.physics.exchange.tool_state.INSERTED
     shown: ToolState  # for the picture
     shown_control: NDArray[np.int64]

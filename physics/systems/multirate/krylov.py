@@ -167,6 +167,7 @@ class Krylov(LowRate):
         with self.timed("L1 proximity"):
             self.read_tool()
             self._place_and_look_back()
+            self.plan_paths(self._takes)
             self.find_pairs(0.0, self._reach_of_candidates(), self._reach_of_folds())
             used_up, without = self.odometer > self._pairs_until, self._without_slot
             self._complete_until = float(self.due_of(self.broadphase.complete))

@@ -128,6 +128,8 @@ class LowRate(SlowLoop):
         points = np.append(scene.attachments.points, scene.attachments.turn)
         roles = scene.topology.body_role[scene.topology.point_body[np.maximum(points, 0)]]
         attached = np.unique(points[(points >= 0) & (roles == LOW)])
+        self.paths = [path for path in scene.needles if path.spec.member in self.members]
+        """Of needles in bodies of this loop."""
         self.attached = attached[self.whose[scene.topology.point_body[attached]] == OWN]
         self._heard: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]] = (
             np.zeros(0, np.int64), np.zeros(0), np.zeros(0),
@@ -243,6 +245,16 @@ class LowRate(SlowLoop):
                 told.rate[k, j], self.x[span] - centre, turn, told.velocity[k, j, low], told.spin[k, j, low]
             )
 
+    def plan_paths(self, takes: float) -> None:
+        """Where needles will go while steps take so long [s]."""
+        for path in self.paths:
+            told = self.link.state.inserted[self.tool_slot, path.number]
+            path.look(self.x, self.u, told, takes)
+            inner = slice(path.spec.member.first + path.body.first_inner, path.spec.member.span.stop)
+            self.x[inner], self.u[inner] = (
+                part[path.body.first_inner :] for part in (path.body.positions(), path.body.velocities())
+            )
+
     def servo_tool(self) -> ChainState:
         """The frames of all tools as the servo last published them."""
         state, k = self.link.state, self.tool_slot
@@ -272,15 +284,16 @@ class LowRate(SlowLoop):
     def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
 
-        Attached points come first, then others as `ranked`. The near ones of a body stand side by side.
+        Attached points and those of needles' paths come first, then others as `ranked`. The near ones of a body stand side by side.
         """
         capacity = self.scene.capacity
-        chosen = distinct(np.concatenate([self.attached, self.ranked(within)]).astype(np.int32))
+        kept = np.concatenate([self.attached, *(path.points() for path in self.paths)]).astype(np.int32)
+        chosen = distinct(np.concatenate([kept, self.ranked(within)]).astype(np.int32))
         share = self.budget.contacts
-        room = max(int(share * capacity.slots), len(self.attached))
+        room = max(int(share * capacity.slots), len(kept))
         self.lost_slots = max(0, len(chosen) - room)
         chosen = chosen[:room]
-        near = min(len(chosen), max(int(share * capacity.near), len(self.attached)))
+        near = min(len(chosen), capacity.near, max(int(share * capacity.near), len(kept)))
         whose = self.scene.topology.point_body[chosen[:near]]
         chosen[:near] = chosen[:near][np.argsort(whose, kind="stable")]
         return chosen, near
@@ -317,6 +330,8 @@ class LowRate(SlowLoop):
         frame.mode_body[f] = 0
         if scene.air is not None:
             scene.air.write(frame, f)
+        for path in self.paths:
+            path.write(frame, f)
         self._write_pairs(frame, f)
         return f
 

@@ -15,6 +15,7 @@ from palpo.physics.contract.stages import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.systems.multirate.member_cavities import MemberCavities
+from palpo.physics.systems.multirate.needle_paths import NeedlePath
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
 
 
@@ -171,6 +172,8 @@ class Scene:
     """How surfaces feel to what slides on them."""
     air: MemberCavities | None = None
     """Finds the cavities between two of the members."""
+    needles: list[NeedlePath] = field(default_factory=list)
+    """Needles that may go into bodies."""
     falling: list[str] = field(default_factory=list)
     """Names of the bodies that nothing holds up."""
 

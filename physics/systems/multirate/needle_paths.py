@@ -1,0 +1,198 @@
+"""Where a needle will go in a body: inner points of the material along its line, as the low loop plans them.
+
+Once in a low step. Outside the plan begins where the tip touches the surface, or is nearest to it, and goes on
+in the direction of the needle, which the material's deformation turns: F^-1 a. Inside, the points that the
+path has, and as many more as a quick hand may come to while the next frame is made, stay where they are; those
+beyond are laid anew along the needle as it is now. So a path that is there never moves in the material.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.collision.closest import to_triangle
+from palpo.physics.exchange.constraint_frame import ConstraintFrame
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.quadratic import EDGES
+from palpo.physics.mesh.tet import tet_volumes
+from palpo.physics.numerics.errors import InputError
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.systems.multirate.member import Member
+
+Floats = NDArray[np.float64]
+
+ROOM = 64
+"""Most points of a path."""
+
+LEAST_AHEAD = 4
+"""Points that are planned beyond those that stay, at least."""
+
+SERVICE = 2.5
+"""Times that a step takes until the next frame is there, as that of candidates is (krylov.LIFE)."""
+
+INSIDE = -1e-9
+"""Least barycentric weight of a place that is in an element."""
+
+RESOLVED = 0.3
+"""Radius, in sides h of a cell, within which a mesh resolves nothing of a line load. On a lattice a load at a
+node acts as one on a cylinder of 0.1985 h (D. W. Peaceman, SPE Journal 18, 1978, who has wells in grids); in
+the mean over places in a cell, whose nodes share the load, of about this."""
+
+
+def line_yields(material: Material, radius: float, size: float) -> tuple[float, float]:
+    """What a shaft of a radius [m] sinks in beside a mesh of cells of that size [m], under a load per length,
+    across and along [m2/N].
+
+    Across by (3 - 4 nu) ln(R/r) / (8 pi G (1 - nu)), along by ln(R/r) / (2 pi G): the logarithmic parts of
+    Kelvin's line load and of antiplane shear (K. L. Johnson, Contact Mechanics, 1985), up to R = RESOLVED h.
+    """
+    nu, shear = material.poisson_ratio, 0.5 * material.youngs_modulus / (1.0 + material.poisson_ratio)
+    wide = math.log(max(RESOLVED * size / radius, 1.05))
+    return (3.0 - 4.0 * nu) * wide / (8.0 * math.pi * shear * (1.0 - nu)), wide / (2.0 * math.pi * shear)
+
+
+class MaterialPlaces:
+    """Places in a body of tetrahedra at rest: which element each is in, and by which weights of its nodes."""
+
+    def __init__(self, body: SoftBody) -> None:
+        cells = body.mesh.cells
+        if cells.shape[1] not in (4, 10):
+            raise InputError(f'body "{body.name}" is made of hexahedra: a needle goes into tetrahedra alone.')
+        self.cells, corners = cells, body.mesh.nodes[cells[:, :4]]
+        self.origin = corners[:, 0]
+        self.inverse = np.linalg.inv(np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2))
+        self.size = float(np.cbrt(6.0 * np.abs(tet_volumes(body.mesh.nodes, cells[:, :4]))).mean())
+        """Side of a cube of which an element is a sixth, in the mean [m]."""
+
+    def find(self, place: Floats, least: float = INSIDE) -> tuple[int, Floats]:
+        """The element that a place (3,) [m] is in and its weights (4,) there; -1 outside of all by `least`."""
+        inner = np.einsum("mij,mj->mi", self.inverse, place - self.origin)
+        worst = np.minimum(inner.min(axis=1), 1.0 - inner.sum(axis=1))
+        cell = int(worst.argmax())
+        if worst[cell] < least:
+            return -1, np.zeros(4)
+        weights = np.clip([1.0 - inner[cell].sum(), *inner[cell]], 0.0, 1.0)
+        return cell, weights / weights.sum()
+
+    def shares(self, weights: Floats) -> Floats:
+        """Weights of all nodes of the element, (w,)."""
+        if self.cells.shape[1] == 4:
+            return weights
+        one, two = weights[EDGES].T
+        return np.concatenate([weights * (2.0 * weights - 1.0), 4.0 * one * two])
+
+    def gradient(self, cell: int, x: Floats) -> Floats:
+        """F (3, 3) of an element whose corners are where x (nodes, 3) [m] has them."""
+        corners = x[self.cells[cell, :4]]
+        return np.asarray((corners[1:] - corners[0]).T @ self.inverse[cell])
+
+
+@kernel
+def _nearest(p, x, triangles, weights):
+    """(triangle nearest to p (3,), its distance [m]); weights (3,) = of its nearest point."""
+    best, at, trial = np.inf, 0, np.zeros(3)
+    for t in range(triangles.shape[0]):
+        square = to_triangle((p[0], p[1], p[2]), x, triangles, t, trial)[0]
+        if square < best:
+            best, at = square, t
+            weights[:] = trial
+    return at, best**0.5
+
+
+@dataclass(frozen=True)
+class Needle:
+    """A needle that may go into a body."""
+
+    points: NDArray[np.int32]
+    """Global numbers of the tool's points from the tip on, (m,)."""
+    member: Member
+    radius: float
+    """Of the shaft [m]."""
+    puncture: float
+    """Force on the tip at which the surface gives way [N]."""
+    cutting: float
+    """Force that it cuts at [N]."""
+    friction: float
+    """Of the shaft, a length [N/m]."""
+    spacing: float
+    """About how far points of the path are apart [m]."""
+
+
+class NeedlePath:
+    """The plan of one needle in one body, whose inner points are its own; `number` is its place in a frame."""
+
+    def __init__(self, number: int, spec: Needle) -> None:
+        body = spec.member.body
+        assert isinstance(body, SoftBody)
+        self.number, self.spec, self.body = number, spec, body
+        self.places = MaterialPlaces(body)
+        self.triangles = body.mesh.surface().triangles
+        self.rest = np.zeros((0, 3))
+        """Places of the planned points in the material at rest [m]."""
+        self.plan, self.ends, self.count = 0, False, 0
+
+    def look(self, x: Floats, u: Floats, told: NDArray, takes: float) -> None:
+        """The plan for what the servo told: x, u (points, 3) of all points [m], [m/s]; takes: a step [s]."""
+        spec, tip, next_ = self.spec, self.spec.points[0], self.spec.points[1]
+        ahead = (x[tip] - x[next_]) / np.linalg.norm(x[tip] - x[next_])
+        quick = int(np.linalg.norm(u[tip]) * SERVICE * takes / spec.spacing) + 2
+        self.count = int(told["count"])
+        if self.count == 0 or not len(self.rest):
+            reach = math.inf if self.count else spec.spacing * (quick + LEAST_AHEAD)
+            start = self._entry(x[tip], told, reach)
+            self.rest, self.plan = np.zeros((0, 3)) if start is None else start[None], self.plan + 1
+        self.rest = self.rest[: max(1, self.count + quick)]
+        self._lay(ahead, self.count + quick + LEAST_AHEAD)
+        self._place()
+
+    def _entry(self, tip: Floats, told: NDArray, reach: float) -> Floats | None:
+        """Where on the surface at rest the tip touches, or is nearest to; None out of reach [m]."""
+        own, first = self.body.mesh.nodes, self.spec.member.first
+        touched = told["point"] >= 0
+        if touched.any():
+            nodes = told["point"][touched] - first
+            inside = (nodes >= 0) & (nodes < len(own))
+            if inside.all():
+                return np.asarray(told["weight"][touched] @ own[nodes])
+        weights = np.zeros(3)
+        t, apart = _nearest(tip, self.body.x, self.triangles, weights)
+        return None if apart > reach else weights @ own[self.triangles[t]]
+
+    def _lay(self, ahead: Floats, most: int) -> None:
+        """Points on along the needle's direction, up to so many, or to where the body ends."""
+        self.ends = False
+        while 0 < len(self.rest) < min(most, len(self.body.inner)):
+            last = self.rest[-1]
+            cell, _ = self.places.find(last, -np.inf)
+            along = np.linalg.solve(self.places.gradient(cell, self.body.x), ahead)
+            step = last + self.spec.spacing * along / np.linalg.norm(along)
+            if self.places.find(step)[0] < 0:
+                self.ends = True
+                return
+            self.rest = np.vstack([self.rest, step])
+
+    def _place(self) -> None:
+        """The body's inner points are at the planned places."""
+        for k, place in enumerate(self.rest):
+            cell, weights = self.places.find(place, -np.inf)
+            self.body.inner[k] = self.places.cells[cell]
+            self.body.inner_weights[k] = self.places.shares(weights)
+
+    def points(self) -> NDArray[np.int32]:
+        """Global numbers of the planned points: about the tip first, then evenly along the path."""
+        n = len(self.rest)
+        near = [k for k in (self.count, self.count - 1, self.count + 1) if 0 <= k < n]
+        order, stride = near, 1 << max(0, n.bit_length())
+        while stride:
+            order = order + list(range(0, n, stride))
+            stride //= 2
+        first = self.spec.member.first + self.body.first_inner
+        return first + np.array(list(dict.fromkeys(order)), np.int32)
+
+    def write(self, frame: ConstraintFrame, f: int) -> None:
+        """The plan into slot f of a frame."""
+        path = frame.paths[f, self.number]
+        path["plan"], path["planned"], path["ends"] = self.plan, len(self.rest), int(self.ends)
