@@ -9,6 +9,7 @@ from palpo.config.schema.body import Soft
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, CollisionShape
+from palpo.physics.exchange.constraint_frame import PATH_POINTS
 from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.fem.laws import LINEAR
@@ -17,7 +18,6 @@ from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
 from palpo.physics.numerics.errors import InputError
-from palpo.physics.systems.multirate.needle_paths import ROOM
 
 LARGE = 2500
 """Nodes from which a body is solved by multigrid: a slow step then costs half of what it does with factors,
@@ -46,7 +46,7 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     """A soft body of the scene; raises InputError for what only its mesh can tell."""
     mesh = soft_mesh(body)
     fixed, fields = fixed_nodes(spec, body, mesh), fields_of(spec, body.name)
-    inner = ROOM if any(needle.tissue == body.name for needle in spec.needles) else 0
+    inner = PATH_POINTS if any(needle.tissue == body.name for needle in spec.needles) else 0
     large = body.solver == "multigrid" or (
         body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )

@@ -14,7 +14,7 @@ from palpo.app.devices.hands import Paths
 from palpo.app.library.blas import single_threaded
 from palpo.app.library.fields import CavityReading, Fields, fields_of, meshio_mesh
 from palpo.app.library.refusals import refusing
-from palpo.app.runtime.rigs import Rig
+from palpo.app.runtime.rigs import NeedleReading, Rig
 from palpo.config.words import Refusal
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drain import drain_rows
@@ -299,6 +299,11 @@ class State:
         volume [m3], amount of air [mol], and the vertices of each body on their walls."""
         self._seen()
         return self.rig.cavities()
+
+    @property
+    def needles(self) -> list[NeedleReading]:
+        """The needles of the scene and how far each is in its tissue."""
+        return self.rig.needles()
 
     @refusing
     @single_threaded

@@ -105,6 +105,19 @@ class CavityReading(NamedTuple):
     """Of the picture, that are on its walls, by body."""
 
 
+class NeedleReading(NamedTuple):
+    """A needle that may go into a body."""
+
+    needle: str
+    tissue: str
+    depth: float
+    """Length of its channel [m], 0 while it is outside."""
+    inside: float
+    """Length of the shaft that is in the channel [m]."""
+    path: NDArray[np.float64]
+    """Points of the channel, the first where it went in, (n, 3) [m]."""
+
+
 class Rig(ABC):
     """One scene for one run: without an interface, all at the servo's rate, unless a system says more.
 
@@ -179,6 +192,10 @@ class Rig(ABC):
     def solids(self) -> dict[str, Solid]:
         """The bodies of elements whose inside is known, by name."""
         return {}
+
+    def needles(self) -> list[NeedleReading]:
+        """The needles that may go into bodies, as the scene has them."""
+        return []
 
     def cavities(self) -> list[CavityReading]:
         """The cavities between bodies, by age."""

@@ -7,12 +7,14 @@ the tissue along the line that the needle is on (palpo.physics.systems.multirate
 that line as the needle does, by an offset of each of its points.
 
     outside   the tip is a contact like any other, until it is pushed by the puncture force
-    at the tip  what cutting takes, along the needle; it goes on to where the tip slides, and makes new points
+    at the tip  up to what cutting takes, where it is at the end of its channel; where it cuts the channel goes
+                on, and the path has new points
     on the shaft  held across the needle; along it friction, a force per length, over the covered length
 
 Between the needle and the nodes of a mesh lies tissue that the mesh does not resolve: a point yields by it,
-across and along, the more the shorter the length is that it stands for. What it has yielded by is its force's,
-so that the force remembers all that friction needs: a row begins where the last one left it.
+across and along, the more the shorter the length is that it stands for. What it has yielded by goes with its
+force, so that a row of friction begins where that of the last step left it. A channel stays in the tissue while
+the needle is in it: drawn back and pushed in again, the tip cuts from its end on.
 """
 
 from typing import Any, NamedTuple
@@ -36,7 +38,7 @@ TISSUE = np.dtype(
 )  # fmt: skip
 """Force on the tip at which the surface gives way, and that it cuts at [N]; friction of the shaft [N/m]; about
 how far points of the path are apart [m]; by how much a line load of the shaft sinks in beside what the mesh
-does, across and along [m2/N]."""
+does, across and along, a unit of ln(R/r) [m2/N]."""
 
 NEEDLE, FLESH = 0, 1
 """Sides of the contacts, and places in `Insertion.asked`."""
@@ -46,6 +48,9 @@ SHORTEST = 0.1
 
 NEAR = 2.0
 """Spacings from the tip within which the first planned point must be for the tip to go in."""
+
+BACK = 0.5
+"""Spacings by which a tip that draws back is still held across."""
 
 OUT = 0.25
 """Spacings by which the tip must be before the path's first point to be out."""
@@ -69,6 +74,7 @@ class Insertion(NamedTuple):
     at: NDArray[np.float64]  # (c, 3) [m] points of the path
     force: NDArray[np.float64]  # (c + 1, 3) on the needle there [N] in the last step; the last is the tip's
     yielded: NDArray[np.float64]  # (c + 1, 3) [m] by what they had yielded
+    cut: NDArray[np.float64]  # (1,) [m] how far beyond the path's last point the channel is cut
     row: NDArray[np.int64]  # (c + 1,) contacts of this step, -1 for none
     vectors: NDArray[np.float64]  # (6, 3) scratch
 
@@ -84,13 +90,14 @@ def make_insertion(
     tissue: NDArray[Any],
     inserted: NDArray[Any],
     apart: NDArray[np.bool_],
-    room: int,
+    at: NDArray[np.float64],
 ) -> Insertion:
-    """A needle outside; room: most points of its path, and of what is placed of either side at once."""
+    """A needle outside. The look batches of `asked` have room for all points of the needle and the path."""
+    room = len(at)
     return Insertion(
         frame, control, asked, np.array(body, np.int32), np.array([first, number], np.int64), needle, tissue,
-        inserted, apart, np.zeros(1, np.bool_), np.zeros((room, 3)), np.zeros((room, 3)),
-        np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.full(room + 1, -1, np.int64), np.zeros((6, 3)),
+        inserted, apart, np.zeros(1, np.bool_), np.zeros((room, 3)), at,
+        np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.zeros(1), np.full(room + 1, -1, np.int64), np.zeros((6, 3)),
     )  # fmt: skip
 
 
@@ -146,6 +153,7 @@ def _enter(s, inside):
     if not apart < (NEAR * s.tissue[0].spacing) ** 2:
         return
     inside.count = 1
+    s.cut[0] = 0.0
     s.force[:] = 0.0
     s.yielded[:] = 0.0
     for i in range(3):
@@ -173,20 +181,25 @@ def _step_of(s, k):
 
 @kernel
 def _grow(s, inside, looked, ahead):
-    """Where the tip has come to the next inner point, the path has one more, where the tip was."""
+    """How far the channel is cut, and another point of the path for each inner point that it has come to.
+
+    The tip that cuts is ahead of the channel's end by what the tissue has yielded.
+    """
     x, tip, mine = _look(s, FLESH).x, _look(s, NEEDLE).x[0], s.force.shape[0] - 1
+    along = dot3(s.yielded[mine], ahead)
+    s.cut[0] = max(s.cut[0], _advance(s, ahead) - along)
     while inside.count < looked:
         k = inside.count
-        beyond = _advance(s, ahead) - _step_of(s, k - 1)
-        if beyond < 0.0:
+        length = _step_of(s, k - 1)
+        if s.cut[0] < length:
             return
-        along = dot3(s.yielded[mine], ahead)
+        beyond = s.cut[0] - length
         for i in range(3):
-            # the tip has yielded across: the channel is where it would be without
-            s.at[k, i] = tip[i] - beyond * ahead[i] - (s.yielded[mine, i] - along * ahead[i])
+            s.at[k, i] = tip[i] - s.yielded[mine, i] - beyond * ahead[i]
             s.offset[k, i] = s.at[k, i] - x[k, i]
             s.force[k, i] = s.yielded[k, i] = 0.0
         inside.count = k + 1
+        s.cut[0] = min(beyond, max(0.0, _advance(s, ahead) - along))
 
 
 @kernel
@@ -234,8 +247,10 @@ def _add(s, contacts, k, segment, share, covered):
     for i in range(3):
         n[i] /= length**0.5
     tangent_basis(n, contacts.frame[c, 1], contacts.frame[c, 2])
-    stands = max(covered, SHORTEST * tissue.spacing)
-    contacts.give[c], contacts.give_along[c] = tissue.across / stands, tissue.along / stands
+    last = s.inserted[s.first[1]].count - 1
+    share = s.frame.path_unresolved[reader_slot(s.control), s.first[1], min(k, last)]
+    share /= max(covered, SHORTEST * tissue.spacing)
+    contacts.give[c], contacts.give_along[c] = tissue.across * share, tissue.along * share
     contacts.gap[c] = dot3(n, s.yielded[k])
     contacts.anchored[c] = True
     return c
@@ -245,18 +260,22 @@ def _add(s, contacts, k, segment, share, covered):
 def _add_shaft(s, contacts, inside):
     """Rows of the path's points that the shaft has come to."""
     foot, tissue = s.vectors[1], s.tissue[0]
+    inside.depth = inside.inside = 0.0
     for k in range(inside.count):
+        length = s.cut[0]
+        if k + 1 < inside.count:
+            square = 0.0
+            for i in range(3):
+                square += (s.at[k + 1, i] - s.at[k, i]) ** 2
+            length = square**0.5
+        inside.depth += length
         segment, share, arc = _foot(s, s.at[k], foot)
         if segment < 0:
             for i in range(3):
                 s.force[k, i] = s.yielded[k, i] = 0.0
             continue
-        covered = arc
-        if k + 1 < inside.count:
-            square = 0.0
-            for i in range(3):
-                square += (s.at[k + 1, i] - s.at[k, i]) ** 2
-            covered = min(arc, square**0.5)
+        covered = min(arc, length)
+        inside.inside += covered
         c = _add(s, contacts, k, segment, share, covered)
         if c < 0:
             continue
@@ -269,21 +288,22 @@ def _add_shaft(s, contacts, inside):
 
 @kernel
 def _add_tip(s, contacts, inside, looked, ends, ahead):
-    """The row of the tip, where it is at the end of its path."""
-    tip, last = s.force.shape[0] - 1, inside.count - 1
-    way = _advance(s, ahead)
-    if way < 0.0 or (ends == 1 and inside.count == looked):  # it has drawn back, or is out on the other side
+    """The row of the tip, where it is near the end of its channel."""
+    tip, last, spacing = s.force.shape[0] - 1, inside.count - 1, s.tissue[0].spacing
+    gap = s.cut[0] - _advance(s, ahead)
+    if gap > BACK * spacing or (ends == 1 and inside.count == looked):  # or it is out on the other side
         for i in range(3):
             s.force[tip, i] = s.yielded[tip, i] = 0.0
         return
-    c = _add(s, contacts, tip, 0, 0.0, s.tissue[0].spacing)
+    c = _add(s, contacts, tip, 0, 0.0, spacing)
     if c < 0:
         return
-    share = min(way / _step_of(s, last), 1.0) if inside.count < looked else 0.0
+    share = min(s.cut[0] / _step_of(s, last), 1.0) if inside.count < looked else 0.0
     contacts.slots[c, 1, 0] += last
     contacts.slots[c, 1, 1] = contacts.slots[c, 1, 0] + (1 if share > 0.0 else 0)
     contacts.weights[c, 1, 0], contacts.weights[c, 1, 1] = 1.0 - share, share
     contacts.limits[c, 0], contacts.limits[c, 1] = 0.0, s.tissue[0].cutting
+    contacts.gap[c] = gap
     for i in range(3):
         contacts.offset[c, i] = s.yielded[tip, i]
 
@@ -315,6 +335,7 @@ def find_path(s, contacts, h):
             out += (s.at[0, i] - _look(s, NEEDLE).x[0, i]) * ahead[i]
         if out > OUT * s.tissue[0].spacing:
             inside.count = 0
+            inside.depth = inside.inside = 0.0
     _set_apart(s, inside.count > 0)
     if inside.count > 0:
         _add_shaft(s, contacts, inside)
@@ -383,7 +404,7 @@ def _smallest() -> Insertion:
     )  # fmt: skip
     return make_insertion(
         make_frame(capacity), make_control(), asked, (0, 1), 0, 0, np.zeros(2, np.int32),
-        np.zeros(1, TISSUE), make_inserted(), np.zeros((2, 2), np.bool_), 1,
+        np.zeros(1, TISSUE), make_inserted(), np.zeros((2, 2), np.bool_), np.zeros((1, 3)),
     )  # fmt: skip
 
 

@@ -45,8 +45,8 @@ TURNS, IS_FIELD = 1, 2
 FIELDS, CAVITIES = 16, 8
 """Most fields and cavities in a frame."""
 
-PATHS = 4
-"""Most needles that may be in tissue."""
+PATHS, PATH_POINTS = 4, 64
+"""Most needles that may be in tissue, and most points of the path of one."""
 
 PATH = np.dtype([("plan", np.int64), ("planned", np.int64), ("ends", np.int64)])
 """Of the inner points along a needle's path: the number of their plan, which is another one when points of the
@@ -85,6 +85,7 @@ class ConstraintFrame(NamedTuple):
     # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
     cavities: CavityFrame  # CAVITIES at most, whose fields are global points
     paths: NDArray[Any]  # (3, PATHS) of PATH
+    path_unresolved: NDArray[np.float64]  # (3, PATHS, PATH_POINTS) ln(R/r) of each: see systems.multirate.needle_paths
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 4, modes) force, its rate, z and dz/dt of each mode, see below
@@ -145,6 +146,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         field_pull=np.zeros((n, FIELDS, 6)),
         cavities=make_cavity_frame(CAVITIES),
         paths=np.zeros((n, PATHS), PATH),
+        path_unresolved=np.zeros((n, PATHS, PATH_POINTS)),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 4, capacity.modes)),

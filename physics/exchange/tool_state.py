@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
-from palpo.physics.exchange.constraint_frame import CAVITIES, PATHS
+from palpo.physics.exchange.constraint_frame import CAVITIES, PATH_POINTS, PATHS
 
 
 INSERTED = np.dtype(
-    [("count", np.int64), ("plan", np.int64), ("point", np.int64, 3), ("weight", np.float64, 3)]
+    [("count", np.int64), ("plan", np.int64), ("point", np.int64, 3), ("weight", np.float64, 3),
+     ("depth", np.float64), ("inside", np.float64)]
 )  # fmt: skip
 """Of a needle: points of its path so far, 0 outside, and the plan that they are of; outside, the points of the
-tissue's surface that its tip touches, -1 for none, and their weights."""
+tissue's surface that its tip touches, -1 for none, and their weights; the length of its channel, and of the
+shaft in it [m]."""
 
 
 def make_inserted() -> NDArray[Any]:
@@ -49,6 +51,7 @@ class ToolState(NamedTuple):
     cavity: NDArray[np.int64]  # (3, CAVITIES) identities
     cavity_air: NDArray[np.float64]  # (3, CAVITIES, 3) n [mol], V [m3] and p [Pa]
     inserted: NDArray[Any]  # (3, PATHS) of INSERTED
+    path: NDArray[np.float64]  # (3, PATHS, PATH_POINTS, 3) [m] points of their paths, the first `count` of each
     frame: NDArray[np.int64]  # (3, k) id of the constraint frame of each low loop that z belongs to
     z: NDArray[np.float64]  # (3, k, m) coordinates of the reduced model's modes
     centre: NDArray[np.float64]  # (3, k, L, 3) its bodies' centres of mass [m]
@@ -92,6 +95,7 @@ def make_tool_state(
         cavity=np.zeros((SLOTS, CAVITIES), np.int64),
         cavity_air=np.zeros((SLOTS, CAVITIES, 3)),
         inserted=np.tile(make_inserted(), (SLOTS, 1)),
+        path=np.zeros((SLOTS, PATHS, PATH_POINTS, 3)),
         frame=np.zeros((SLOTS, loops), np.int64),
         z=np.zeros((SLOTS, loops, modes)),
         centre=np.zeros((SLOTS, loops, bodies, 3)),

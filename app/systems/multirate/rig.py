@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from palpo.app.cli.progress import Progress
 from palpo.app.devices.protection import limits_of, workspace_of
-from palpo.app.runtime.rigs import CavityReading, Rig, Solid, Start, no_contact
+from palpo.app.runtime.rigs import CavityReading, NeedleReading, Rig, Solid, Start, no_contact
 from palpo.app.systems.multirate.build import build_scene, change_scene
 from palpo.app.systems.multirate.mesh_errors import mesh_errors
 from palpo.app.systems.multirate.picture import Visual
@@ -87,6 +87,16 @@ class MultirateRig(Rig):
             for name, body in found
             if isinstance(body, SoftBody)
         }
+
+    def needles(self) -> list[NeedleReading]:
+        """See Rig; as the servo has them."""
+        found = []
+        for path in self.scene.needles:
+            now = self.high.inserted[path.number]
+            names = [self.scene.names[b] for b in (self.scene.topology.point_body[path.spec.points[0]], path.spec.member.number)]
+            points = self.high.path[path.number, : now["count"]].copy()
+            found.append(NeedleReading(*names, float(now["depth"]), float(now["inside"]), points))
+        return found
 
     def cavities(self) -> list[CavityReading]:
         """See Rig; those of the servo, whose walls are as the last frame found them."""

@@ -27,7 +27,7 @@ from palpo.physics.engine.pairs import PairSearch, QueriedBodies, look_batch, ma
 from palpo.physics.engine.servo import make_ticks
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
-from palpo.physics.exchange.constraint_frame import make_frame
+from palpo.physics.exchange.constraint_frame import PATH_POINTS, PATHS, make_frame
 from palpo.physics.exchange.force_log import make_force_log
 from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.handle import Handle
@@ -121,9 +121,9 @@ def make_side(
     owners = _owners(scene, placed)
     detectors, looks = _searches(scene, placed, owners, modals)
     searches = tuple(detector.handle.state for detector in detectors)
-    inserted = make_inserted()
+    inserted, path_points = make_inserted(), np.zeros((PATHS, PATH_POINTS, 3))
     for path in scene.needles:
-        bound, looked = _insertion(path, placed, owners[0], modals, searches, loops, inserted)
+        bound, looked = _insertion(path, placed, owners[0], modals, searches, loops, inserted, path_points)
         detectors.append(bound)
         looks += looked
     if cavities is not None:
@@ -158,6 +158,7 @@ def make_side(
         links=np.array([handle.address for handle in handles], np.int64),
         mu=searches[0].mu,
         inserted=inserted,
+        path=path_points,
         shown=_tool_state(scene, loops, modes=scene.capacity.modes),
         shown_control=make_control(),
     )
@@ -309,6 +310,7 @@ def _insertion(
     searches: Sequence[PairSearch],
     loops: Sequence[Loop],
     inserted: NDArray[Any],
+    points: NDArray[np.float64],
 ) -> tuple[Bound, list[Handle]]:
     """What finds a needle's points in tissue, and what that keeps alive."""
     from palpo.physics.engine.insertion import TISSUE, insertion_detector, make_insertion
@@ -325,13 +327,14 @@ def _insertion(
         np.array([look.address for look in looks], np.int64),
         np.array([one.first for one in sides], np.int32), make_batch(1), make_problem(1),
     )  # fmt: skip
-    across, along = line_yields(path.body.material, spec.radius, path.places.size)
+    across, along = line_yields(path.body.material)
     tissue = np.zeros(1, TISSUE)
     tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along
     first = spec.member.first + path.body.first_inner - sides[1].first
     state = make_insertion(
         modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,
-        (spec.points - sides[0].first).astype(np.int32), tissue, inserted, searches[loop].apart, room,
+        (spec.points - sides[0].first).astype(np.int32), tissue, inserted, searches[loop].apart,
+        points[path.number],
     )  # fmt: skip
     return Bound.bind(insertion_detector, state), looks
 

@@ -115,6 +115,10 @@ def _write_state(s, out, w):
     for k in range(s.inserted.shape[0]):
         inside, told = s.inserted[k], out.inserted[w, k]
         told.count, told.plan = inside.count, inside.plan
+        told.depth, told.inside = inside.depth, inside.inside
+        for c in range(inside.count):
+            for i in range(3):
+                out.path[w, k, c, i] = s.path[k, c, i]
         for i in range(3):
             told.point[i], told.weight[i] = inside.point[i], inside.weight[i]
     for j in range(s.links.shape[0]):

@@ -67,5 +67,6 @@ class HighRate(NamedTuple):
     links: NDArray[np.int64]  # (k,) addresses, one for each low loop
     mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
     inserted: NDArray[Any]  # (PATHS,) of palpo.physics.exchange.tool_state.INSERTED
+    path: NDArray[np.float64]  # (PATHS, PATH_POINTS, 3) [m] of their paths
     shown: ToolState  # for the picture
     shown_control: NDArray[np.int64]

@@ -17,15 +17,11 @@ from palpo.physics.collision.closest import to_triangle
 from palpo.physics.exchange.constraint_frame import ConstraintFrame
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.quadratic import EDGES
-from palpo.physics.mesh.tet import tet_volumes
 from palpo.physics.numerics.errors import InputError
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.systems.multirate.member import Member
 
 Floats = NDArray[np.float64]
-
-ROOM = 64
-"""Most points of a path."""
 
 LEAST_AHEAD = 4
 """Points that are planned beyond those that stay, at least."""
@@ -36,22 +32,25 @@ SERVICE = 2.5
 INSIDE = -1e-9
 """Least barycentric weight of a place that is in an element."""
 
-RESOLVED = 0.3
-"""Radius, in sides h of a cell, within which a mesh resolves nothing of a line load. On a lattice a load at a
-node acts as one on a cylinder of 0.1985 h (D. W. Peaceman, SPE Journal 18, 1978, who has wells in grids); in
-the mean over places in a cell, whose nodes share the load, of about this."""
+LATTICE = 0.1985
+"""Radius, in sides of a lattice's cell, of the cylinder that a line load at its nodes acts as: that of wells in
+grids (D. W. Peaceman, SPE Journal 18, 1978), e^-gamma / sqrt(8)."""
+
+EDGES_A_SIDE = 1.25
+"""Mean edge of the tetrahedra of a cube, five or six of them, by its side."""
+
+THINNEST = 0.05
+"""Least ln(R/r): a point always yields a little, so that points of one element do not contradict each other."""
 
 
-def line_yields(material: Material, radius: float, size: float) -> tuple[float, float]:
-    """What a shaft of a radius [m] sinks in beside a mesh of cells of that size [m], under a load per length,
-    across and along [m2/N].
+def line_yields(material: Material) -> tuple[float, float]:
+    """What a line load sinks in by, a unit of ln(R/r), across and along [m2/N].
 
-    Across by (3 - 4 nu) ln(R/r) / (8 pi G (1 - nu)), along by ln(R/r) / (2 pi G): the logarithmic parts of
-    Kelvin's line load and of antiplane shear (K. L. Johnson, Contact Mechanics, 1985), up to R = RESOLVED h.
+    Across by (3 - 4 nu) / (8 pi G (1 - nu)), along by 1 / (2 pi G): the logarithmic parts of Kelvin's line load
+    and of antiplane shear (EQUATIONS.md, 1, "A needle in tissue").
     """
     nu, shear = material.poisson_ratio, 0.5 * material.youngs_modulus / (1.0 + material.poisson_ratio)
-    wide = math.log(max(RESOLVED * size / radius, 1.05))
-    return (3.0 - 4.0 * nu) * wide / (8.0 * math.pi * shear * (1.0 - nu)), wide / (2.0 * math.pi * shear)
+    return (3.0 - 4.0 * nu) / (8.0 * math.pi * shear * (1.0 - nu)), 1.0 / (2.0 * math.pi * shear)
 
 
 class MaterialPlaces:
@@ -61,11 +60,10 @@ class MaterialPlaces:
         cells = body.mesh.cells
         if cells.shape[1] not in (4, 10):
             raise InputError(f'body "{body.name}" is made of hexahedra: a needle goes into tetrahedra alone.')
-        self.cells, corners = cells, body.mesh.nodes[cells[:, :4]]
+        self.nodes, self.cells = body.mesh.nodes, cells
+        corners = self.nodes[cells[:, :4]]
         self.origin = corners[:, 0]
         self.inverse = np.linalg.inv(np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2))
-        self.size = float(np.cbrt(6.0 * np.abs(tet_volumes(body.mesh.nodes, cells[:, :4]))).mean())
-        """Side of a cube of which an element is a sixth, in the mean [m]."""
 
     def find(self, place: Floats, least: float = INSIDE) -> tuple[int, Floats]:
         """The element that a place (3,) [m] is in and its weights (4,) there; -1 outside of all by `least`."""
@@ -83,6 +81,21 @@ class MaterialPlaces:
             return weights
         one, two = weights[EDGES].T
         return np.concatenate([weights * (2.0 * weights - 1.0), 4.0 * one * two])
+
+    def unresolved(self, cell: int, shares: Floats, along: Floats, radius: float) -> float:
+        """ln(R/r) of a shaft in direction `along` (3,) that loads an element's nodes by their shares (w,).
+
+        R is what the mesh resolves. The load of each node acts as one on a cylinder of LATTICE sides, and sinks
+        in under those of the others by the logarithm of their distance across:
+        ln R = sum_ij w_i w_j ln max(d_ij, LATTICE h).
+        """
+        nodes = self.nodes[self.cells[cell]]
+        apart = nodes[:, None] - nodes
+        apart -= (apart @ along)[..., None] * along
+        edges = nodes[EDGES[:, 0]] - nodes[EDGES[:, 1]]
+        side = np.linalg.norm(edges, axis=1).mean() / EDGES_A_SIDE
+        across = np.maximum(np.linalg.norm(apart, axis=2), LATTICE * side)
+        return max(THINNEST, float(shares @ np.log(across / radius) @ shares))
 
     def gradient(self, cell: int, x: Floats) -> Floats:
         """F (3, 3) of an element whose corners are where x (nodes, 3) [m] has them."""
@@ -132,6 +145,8 @@ class NeedlePath:
         self.triangles = body.mesh.surface().triangles
         self.rest = np.zeros((0, 3))
         """Places of the planned points in the material at rest [m]."""
+        self.unresolved = np.full(len(body.inner), THINNEST)
+        """ln(R/r) of each point, by which it sinks in beside the mesh."""
         self.plan, self.ends, self.count = 0, False, 0
 
     def look(self, x: Floats, u: Floats, told: NDArray, takes: float) -> None:
@@ -176,10 +191,15 @@ class NeedlePath:
 
     def _place(self) -> None:
         """The body's inner points are at the planned places."""
+        places, spec = self.places, self.spec
         for k, place in enumerate(self.rest):
-            cell, weights = self.places.find(place, -np.inf)
-            self.body.inner[k] = self.places.cells[cell]
-            self.body.inner_weights[k] = self.places.shares(weights)
+            cell, weights = places.find(place, -np.inf)
+            shares = places.shares(weights)
+            self.body.inner[k], self.body.inner_weights[k] = places.cells[cell], shares
+            along = self.rest[k] - self.rest[k - 1] if k else self.rest[min(1, len(self.rest) - 1)] - place
+            size = float(np.linalg.norm(along))
+            if size > 0.0:
+                self.unresolved[k] = places.unresolved(cell, shares, along / size, spec.radius)
 
     def points(self) -> NDArray[np.int32]:
         """Global numbers of the planned points: about the tip first, then evenly along the path."""
@@ -196,3 +216,4 @@ class NeedlePath:
         """The plan into slot f of a frame."""
         path = frame.paths[f, self.number]
         path["plan"], path["planned"], path["ends"] = self.plan, len(self.rest), int(self.ends)
+        frame.path_unresolved[f, self.number, : len(self.unresolved)] = self.unresolved
