@@ -46,7 +46,6 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     """A soft body of the scene; raises InputError for what only its mesh can tell."""
     mesh = soft_mesh(body)
     fixed, fields = fixed_nodes(spec, body, mesh), fields_of(spec, body.name)
-    inner = PATH_POINTS if any(needle.tissue == body.name for needle in spec.needles) else 0
     large = body.solver == "multigrid" or (
         body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )
@@ -54,14 +53,17 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     solid = SoftBody(
         body.name, mesh, _material(body, volume), fixed, spec.gravity, body.mass_model,
         elements=elements_of(body, mesh, large), solver="multigrid" if large else "direct", fields=fields,
-        inner=inner,
     )  # fmt: skip
+    if any(needle.tissue == body.name for needle in spec.needles):
+        solid.add_inner(PATH_POINTS, mesh.cells.shape[1])
     triangles = mesh.surface().triangles
     shape = CollisionShape(
-        len(mesh.nodes) + fields + inner, triangles, NO_EDGES, 0.0, LOW, facet_yield=solid.facet_yield(triangles),
+        solid.count, triangles, NO_EDGES, 0.0, LOW, facet_yield=solid.facet_yield(triangles),
         facet=mean_longest_edge(mesh.nodes, triangles),
     )  # fmt: skip
-    return BodyPart(body, shape, np.vstack([mesh.nodes, np.zeros((fields + inner, 3))]), len(mesh.nodes), solid)
+    return BodyPart(
+        body, shape, np.vstack([mesh.nodes, np.zeros((solid.count - solid.nodes, 3))]), len(mesh.nodes), solid
+    )
 
 
 def _material(body: Soft, volume: float) -> Material:

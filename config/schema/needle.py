@@ -13,7 +13,8 @@ class NeedleSpec(Spec):
 
     body: str = Field(description="The tool: a beam, or a rigid body whose shape is a capsule.")
     tip: Literal["first", "last"] = Field(
-        "first", description="Its end that is the tip; of a capsule the first one lies towards -y of its axes."
+        "first",
+        description="Its end that is the tip; of a capsule the first one lies towards -y of its axes.",
     )
     tissue: str = Field(description="The soft body, of tetrahedra, that it may go into.")
     puncture: Force = Field(gt=0, description="Force on the tip at which the surface gives way.")

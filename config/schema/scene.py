@@ -294,7 +294,9 @@ class SceneSpec(BaseScene):
                 said = f'this body is kind = "{tissue.kind}"; a needle goes into a soft one, "tets"'
                 raise refuse(said, *path, "tissue")
             if tissue.elements == "hex8":
-                raise refuse("a needle goes into tetrahedra; choose other elements", "bodies", tissue.name, "elements")
+                raise refuse(
+                    "a needle goes into tetrahedra; choose other elements", "bodies", tissue.name, "elements"
+                )
             if needle.cutting >= needle.puncture:
                 said = f"it must be below puncture = {needle.puncture:g} N, which the surface bears"
                 raise refuse(said, *path, "cutting")
@@ -309,7 +311,9 @@ class SceneSpec(BaseScene):
         if self.solver.name != "gauss-seidel":
             raise refuse('a needle in tissue takes name = "gauss-seidel"', "solver", "name")
         if self.air is not None:
-            raise refuse("a scene has needles in tissue, or air that a cup shuts in; leave one out", "needles")
+            raise refuse(
+                "a scene has needles in tissue, or air that a cup shuts in; leave one out", "needles"
+            )
 
     def _check_pairs(self) -> None:
         seen = set()

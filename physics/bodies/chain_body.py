@@ -376,6 +376,10 @@ class RigidBody(ChainBody):
         """J fields, (3 k, m), of velocity fields (n_dof, m); columns (m,): of these, in this order."""
         return self.columns(local).T @ (fields if columns is None else fields[:, columns])
 
+    def alone(self, local: NDArray[np.intp], own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """By how much points yield whose freedoms yield by own (n_dof,) and know of no others, (3 k,)."""
+        return self.gather(local, own[:, None])[:, 0]
+
     def rigid_state(self) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Centre of mass [m], velocity [m/s], spin [rad/s] and inertia in body axes [kg m2]."""
         state = self.state

@@ -60,11 +60,10 @@ class SoftBody(SoftPoints):
         elements: str | None = None,
         solver: Literal["direct", "multigrid"] = "direct",
         fields: int = 0,
-        inner: int = 0,
     ) -> None:
         self.name, self.mesh, self.material = name, mesh, material
         n = len(mesh.nodes)
-        super().__init__(n, fields, inner, mesh.cells.shape[1])
+        super().__init__(n, fields)
         self.fixed = np.unique(np.asarray(fixed, dtype=np.int32))
         if self.fixed.size and not 0 <= self.fixed[0] <= self.fixed[-1] < n:
             raise InputError(f"body {name!r} fixes node {self.fixed[-1]} but its nodes are 0 to {n - 1}.")

@@ -78,8 +78,8 @@ class SoftPoints:
     """Those of a SoftBody with `fields` of cavities.
 
     Written by who finds the cavities: wall (k, n, 3) [m2], dV/dx of the nodes, world axes, 0 where there is
-    none; volume (k,) [m3], the share of the cavity's that this body is booked with. By who places inner points:
-    inner (m, w), the nodes that each moves with, and inner_weights (m, w) theirs.
+    none; volume (k,) [m3], the share of the cavity's that this body is booked with. By who places inner
+    points: inner (m, w), the nodes that each moves with, and inner_weights (m, w) theirs.
     """
 
     rigid = False
@@ -92,10 +92,9 @@ class SoftPoints:
     node_mass: Any
     material: Material
 
-    def __init__(self, n: int, fields: int, inner: int, corners: int) -> None:
-        """fields, inner: how many; corners: nodes of an element."""
-        self.nodes, self.count = n, n + fields + inner
-        self.inner, self.inner_weights = np.zeros((inner, corners), np.int32), np.zeros((inner, corners))
+    def __init__(self, n: int, fields: int) -> None:
+        self.nodes, self.count = n, n + fields
+        self.inner, self.inner_weights = np.zeros((0, 1), np.int32), np.zeros((0, 1))
         self.wall, self.volume = np.zeros((fields, n, 3)), np.zeros(fields)
 
     def dofs_of(self, nodes: ArrayLike) -> NDArray[np.int32]:
@@ -121,6 +120,12 @@ class SoftPoints:
         """Masses of the free nodes [kg], lumped."""
         mass: Floats = self.node_mass[self.free].astype(np.float64)
         return mass
+
+    def add_inner(self, points: int, corners: int) -> None:
+        """So many inner points, without a place yet, in elements of so many nodes; before anything is made of
+        the body's points."""
+        self.count += points
+        self.inner, self.inner_weights = np.zeros((points, corners), np.int32), np.zeros((points, corners))
 
     @property
     def first_inner(self) -> int:
@@ -231,7 +236,8 @@ class SoftPoints:
         out = np.zeros((*forces.shape[:-2], len(nodes), 3))
         shared = self.inner_weights[points][:, :, None] * forces[..., inner, None, :]
         each = [forces[..., node, :], shared.reshape(*forces.shape[:-2], -1, 3)]
-        np.add.at(out, (..., at.reshape(-1), slice(None)), np.concatenate(each, axis=-2))
+        per_node = np.moveaxis(out, -2, 0)  # a view
+        np.add.at(per_node, at.reshape(-1), np.moveaxis(np.concatenate(each, axis=-2), -2, 0))
         return nodes.astype(np.intp), out
 
     def _sorted(self, local: Points) -> tuple[Points, Points, Points]:

@@ -11,7 +11,15 @@ what the solver's tolerance allows join it, and it is solved once more, from the
 from palpo.physics.contact.bilateral import eliminate, free_row, recover
 from palpo.physics.contact.laws import OPEN, asked_force, project_cone, relative_error
 from palpo.physics.contact.solvers.block import set_offset
-from palpo.physics.contract.contacts import AGAIN, batch_of, body_of, copy_point, is_shaft, part_of, solved_block
+from palpo.physics.contract.contacts import (
+    AGAIN,
+    batch_of,
+    body_of,
+    copy_point,
+    is_shaft,
+    part_of,
+    solved_block,
+)
 from palpo.physics.contract.stages import CLEAR, DELASSUS, DONE, MOVED, NOT_FINITE, PUSH, address_of
 from palpo.physics.engine.cavities import gather_air
 from palpo.physics.engine.joints import SLIDE

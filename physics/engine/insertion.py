@@ -1,20 +1,21 @@
-"""A needle in tissue, in a step of the engine: puncture, the shaft's points along its path, the tip that cuts.
+"""A needle in tissue, in a step of the engine: puncture, the shaft's points along its path, the tip that
+cuts.
 
 Duriez, Guebert, Marchal, Cotin & Grisoni 2009 put constraints along the path of a needle, which follow the
 material and are solved with the compliance of both bodies; here they are rows of a 1 kHz step (EQUATIONS.md,
-1, "A needle in tissue"). The path is a list of places in the material. A low loop has placed *inner points* of
-the tissue along the line that the needle is on (palpo.physics.systems.multirate.needle_paths); the path leaves
-that line as the needle does, by an offset of each of its points.
+1, "A needle in tissue"). The path is a list of places in the material. A low loop has placed *inner points*
+of the tissue along the line that the needle is on (palpo.physics.systems.multirate.needle_paths); the path
+leaves that line as the needle does, by an offset of each of its points.
 
     outside   the tip is a contact like any other, until it is pushed by the puncture force
-    at the tip  up to what cutting takes, where it is at the end of its channel; where it cuts the channel goes
-                on, and the path has new points
+    at the tip  up to what cutting takes, where it is at the end of its channel; where it cuts the channel
+                goes on, and the path has new points
     on the shaft  held across the needle; along it friction, a force per length, over the covered length
 
 Between the needle and the nodes of a mesh lies tissue that the mesh does not resolve: a point yields by it,
 across and along, the more the shorter the length is that it stands for. What it has yielded by goes with its
-force, so that a row of friction begins where that of the last step left it. A channel stays in the tissue while
-the needle is in it: drawn back and pushed in again, the tip cuts from its end on.
+force, so that a row of friction begins where that of the last step left it. A channel stays in the tissue
+while the needle is in it: drawn back and pushed in again, the tip cuts from its end on.
 """
 
 from typing import Any, NamedTuple
@@ -34,14 +35,15 @@ from palpo.physics.numerics.math3 import dot3, tangent_basis
 
 TISSUE = np.dtype(
     [("puncture", np.float64), ("cutting", np.float64), ("friction", np.float64), ("spacing", np.float64),
-     ("across", np.float64), ("along", np.float64)]
+     ("across", np.float64), ("along", np.float64), ("clear", np.float64)]
 )  # fmt: skip
-"""Force on the tip at which the surface gives way, and that it cuts at [N]; friction of the shaft [N/m]; about
-how far points of the path are apart [m]; by how much a line load of the shaft sinks in beside what the mesh
-does, across and along, a unit of ln(R/r) [m2/N]."""
+"""Force on the tip at which the surface gives way, and that it cuts at [N]; friction of the shaft [N/m];
+about how far points of the path are apart [m]; by how much a line load of the shaft sinks in beside what the
+mesh does, across and along, a unit of ln(R/r) [m2/N]; and by how much the tip must be before its way in to be
+out, where it touches nothing [m]."""
 
 NEEDLE, FLESH = 0, 1
-"""Sides of the contacts, and places in `Insertion.asked`."""
+"""Sides of the contacts, and places in `InsertedNeedle.asked`."""
 
 SHORTEST = 0.1
 """Share of the spacing that a point stands for at least, in what it yields by."""
@@ -52,12 +54,9 @@ NEAR = 2.0
 BACK = 0.5
 """Spacings by which a tip that draws back is still held across."""
 
-OUT = 0.25
-"""Spacings by which the tip must be before the path's first point to be out."""
-
 
 @of_process("asked")
-class Insertion(NamedTuple):
+class InsertedNeedle(NamedTuple):
     """A needle of m points, tip first, and a path of up to c points."""
 
     frame: ConstraintFrame
@@ -76,10 +75,10 @@ class Insertion(NamedTuple):
     yielded: NDArray[np.float64]  # (c + 1, 3) [m] by what they had yielded
     cut: NDArray[np.float64]  # (1,) [m] how far beyond the path's last point the channel is cut
     row: NDArray[np.int64]  # (c + 1,) contacts of this step, -1 for none
-    vectors: NDArray[np.float64]  # (6, 3) scratch
+    vectors: NDArray[np.float64]  # (2, 3) scratch
 
 
-def make_insertion(
+def make_inserted_needle(
     frame: ConstraintFrame,
     control: NDArray[np.int64],
     asked: QueriedBodies,
@@ -91,13 +90,14 @@ def make_insertion(
     inserted: NDArray[Any],
     apart: NDArray[np.bool_],
     at: NDArray[np.float64],
-) -> Insertion:
+) -> InsertedNeedle:
     """A needle outside. The look batches of `asked` have room for all points of the needle and the path."""
     room = len(at)
-    return Insertion(
+    return InsertedNeedle(
         frame, control, asked, np.array(body, np.int32), np.array([first, number], np.int64), needle, tissue,
         inserted, apart, np.zeros(1, np.bool_), np.zeros((room, 3)), at,
-        np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.zeros(1), np.full(room + 1, -1, np.int64), np.zeros((6, 3)),
+        np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.zeros(1), np.full(room + 1, -1, np.int64),
+        np.zeros((2, 3)),
     )  # fmt: skip
 
 
@@ -187,7 +187,9 @@ def _grow(s, inside, looked, ahead):
     """
     x, tip, mine = _look(s, FLESH).x, _look(s, NEEDLE).x[0], s.force.shape[0] - 1
     along = dot3(s.yielded[mine], ahead)
-    s.cut[0] = max(s.cut[0], _advance(s, ahead) - along)
+    short = s.cut[0] - (_advance(s, ahead) - along)
+    if short < 0.0:
+        s.cut[0], short = s.cut[0] - short, 0.0
     while inside.count < looked:
         k = inside.count
         length = _step_of(s, k - 1)
@@ -195,11 +197,11 @@ def _grow(s, inside, looked, ahead):
             return
         beyond = s.cut[0] - length
         for i in range(3):
-            s.at[k, i] = tip[i] - s.yielded[mine, i] - beyond * ahead[i]
+            s.at[k, i] = tip[i] - s.yielded[mine, i] + (short - beyond) * ahead[i]
             s.offset[k, i] = s.at[k, i] - x[k, i]
             s.force[k, i] = s.yielded[k, i] = 0.0
         inside.count = k + 1
-        s.cut[0] = min(beyond, max(0.0, _advance(s, ahead) - along))
+        s.cut[0] = beyond
 
 
 @kernel
@@ -333,7 +335,7 @@ def find_path(s, contacts, h):
         out = 0.0
         for i in range(3):
             out += (s.at[0, i] - _look(s, NEEDLE).x[0, i]) * ahead[i]
-        if out > OUT * s.tissue[0].spacing:
+        if out > s.tissue[0].clear:
             inside.count = 0
             inside.depth = inside.inside = 0.0
     _set_apart(s, inside.count > 0)
@@ -396,13 +398,13 @@ def keep_path(s, contacts):
         s.enters[0] = _press(s, contacts)
 
 
-def _smallest() -> Insertion:
+def _smallest() -> InsertedNeedle:
     capacity = Capacity(slots=1, near=1, modes=1, pairs=1, contacts=1, points=1, bodies=1, all_bodies=1)
     nobody = np.zeros(2, np.int64)
     asked = QueriedBodies(
         nobody, nobody, nobody, nobody, np.zeros(2, np.int32), look_batch(1), make_problem(1)
     )  # fmt: skip
-    return make_insertion(
+    return make_inserted_needle(
         make_frame(capacity), make_control(), asked, (0, 1), 0, 0, np.zeros(2, np.int32),
         np.zeros(1, TISSUE), make_inserted(), np.zeros((2, 2), np.bool_), np.zeros((1, 3)),
     )  # fmt: skip

@@ -86,7 +86,9 @@ class PairSearch(NamedTuple):
     skin: NDArray[np.float64]  # (1,) gap that contacts keep [m]
     bounds: NDArray[np.float64]  # (2,) least and most gap [m] up to which a contact is a row
     reach: NDArray[np.float64]  # (1,) that gap in this step [m]
-    apart: NDArray[np.bool_]  # (bodies of the engine, those) whose contacts are left out, as of a needle inside
+    apart: NDArray[
+        np.bool_
+    ]  # (bodies of the engine, those) whose contacts are left out, as of a needle inside
     folding: NDArray[np.bool_]  # (bodies of the engine,) whether the frame has pairs of a body with itself
     odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
     x: NDArray[np.float64]  # (p, 3) [m]

@@ -13,7 +13,8 @@ from palpo.physics.numerics.kernels import kernel
 
 @kernel
 def _error(w, b, mu, limits, r, u, first, scratch):
-    """(e, || r || [N]) of the contacts in the rows from `first` on, and of the points of shafts after them."""
+    """(e, || r || [N]) of the contacts in the rows from `first` on, and of the points of shafts after
+    them."""
     contacts, shafts = mu.shape[0], limits.shape[0]
     error, size = natural_map_norm(w, mu, r, u, first, contacts, scratch)
     if shafts > 0:

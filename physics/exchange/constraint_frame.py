@@ -49,8 +49,8 @@ PATHS, PATH_POINTS = 4, 64
 """Most needles that may be in tissue, and most points of the path of one."""
 
 PATH = np.dtype([("plan", np.int64), ("planned", np.int64), ("ends", np.int64)])
-"""Of the inner points along a needle's path: the number of their plan, which is another one when points of the
-path have got other places; how many have a place; whether the last one is where the tissue ends."""
+"""Of the inner points along a needle's path: the number of their plan, which is another one when points of
+the path have got other places; how many have a place; whether the last one is where the tissue ends."""
 
 
 class Capacity(NamedTuple):
@@ -85,7 +85,9 @@ class ConstraintFrame(NamedTuple):
     # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
     cavities: CavityFrame  # CAVITIES at most, whose fields are global points
     paths: NDArray[Any]  # (3, PATHS) of PATH
-    path_unresolved: NDArray[np.float64]  # (3, PATHS, PATH_POINTS) ln(R/r) of each: see systems.multirate.needle_paths
+    path_unresolved: NDArray[
+        np.float64
+    ]  # (3, PATHS, PATH_POINTS) ln(R/r) of each: see systems.multirate.needle_paths
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 4, modes) force, its rate, z and dz/dt of each mode, see below

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from palpo.physics.exchange.buffer import SLOTS
 from palpo.physics.exchange.constraint_frame import CAVITIES, PATH_POINTS, PATHS
 
-
 INSERTED = np.dtype(
     [("count", np.int64), ("plan", np.int64), ("point", np.int64, 3), ("weight", np.float64, 3),
      ("depth", np.float64), ("inside", np.float64)]
 )  # fmt: skip
-"""Of a needle: points of its path so far, 0 outside, and the plan that they are of; outside, the points of the
-tissue's surface that its tip touches, -1 for none, and their weights; the length of its channel, and of the
-shaft in it [m]."""
+"""Of a needle: points of its path so far, 0 outside, and the plan that they are of; outside, the points of
+the tissue's surface that its tip touches, -1 for none, and their weights; the length of its channel, and of
+the shaft in it [m]."""
 
 
 def make_inserted() -> NDArray[Any]:
@@ -51,7 +50,9 @@ class ToolState(NamedTuple):
     cavity: NDArray[np.int64]  # (3, CAVITIES) identities
     cavity_air: NDArray[np.float64]  # (3, CAVITIES, 3) n [mol], V [m3] and p [Pa]
     inserted: NDArray[Any]  # (3, PATHS) of INSERTED
-    path: NDArray[np.float64]  # (3, PATHS, PATH_POINTS, 3) [m] points of their paths, the first `count` of each
+    path: NDArray[
+        np.float64
+    ]  # (3, PATHS, PATH_POINTS, 3) [m] points of their paths, the first `count` of each
     frame: NDArray[np.int64]  # (3, k) id of the constraint frame of each low loop that z belongs to
     z: NDArray[np.float64]  # (3, k, m) coordinates of the reduced model's modes
     centre: NDArray[np.float64]  # (3, k, L, 3) its bodies' centres of mass [m]

@@ -31,8 +31,13 @@ fixed = [{{ box = [[-0.1, -0.001, -0.1], [0.1, 0.001, 0.1]] }}]
 name = "needle"
 kind = "beam"
 rate = "high"
-geometry = {{ kind = "line", start = [0.003, 0.042, 0.002], end = [0.003, 0.142, 0.002], elements = 10, radius = "0.5 mm" }}
 material = "steel"
+[bodies.geometry]
+kind = "line"
+start = [0.003, 0.042, 0.002]
+end = [0.003, 0.142, 0.002]
+elements = 10
+radius = "0.5 mm"
 [[needles]]
 body = "needle"
 tissue = "gel"
@@ -41,7 +46,13 @@ cutting = {CUTTING}
 friction = {FRICTION}
 [tool]
 body = "needle"
-hold = {{ end = "last", orientation = true, stiffness = "0.5 N/mm", damping = "2 N s/m", rotational_stiffness = "5 N m/rad", rotational_damping = "0.005 N m s/rad" }}
+[tool.hold]
+end = "last"
+orientation = true
+stiffness = "0.5 N/mm"
+damping = "2 N s/m"
+rotational_stiffness = "5 N m/rad"
+rotational_damping = "0.005 N m s/rad"
 """
 
 TOP = np.array([0.003, 0.142, 0.002])
@@ -55,13 +66,16 @@ def lead(state, *heights, speed=SPEED, rest=0.2):
         now = state.hand.position[1]
         ticks = max(1, round(abs(TOP[1] - height - now) / speed / 1e-3))
         goal = TOP - np.array([0.0, height, 0.0])
-        forces += [state.step(hand=goal, ticks=ticks).force, state.step(hand=goal, ticks=round(1e3 * rest)).force]
+        forces += [
+            state.step(hand=goal, ticks=ticks).force,
+            state.step(hand=goal, ticks=round(1e3 * rest)).force,
+        ]
     return np.concatenate(forces)
 
 
 @cache
-def model(low_hz=50, more=""):
-    return palpo.load(f"{GEL}\n[rates]\nlow_hz = {low_hz}\n{more}").build()
+def model(low_hz=50):
+    return palpo.load(f"{GEL}\n[rates]\nlow_hz = {low_hz}").build()
 
 
 def channel(state):
@@ -112,7 +126,7 @@ def test_in_its_own_channel_a_needle_need_not_cut():
 
 
 def test_the_force_drops_when_the_surface_gives_way():
-    state = model(more="").start()
+    state = model().start()
     forces = lead(state, 0.010, rest=0.0)[:, 1]
     inside = state.needles[0].depth
     assert inside > 0.0
@@ -146,10 +160,10 @@ def test_what_the_hand_does_is_what_cutting_and_friction_take():
 
 @pytest.mark.parametrize(("ratio", "elements"), [(0.3, None), (0.3, "tet4-patch"), (0.45, "tet4-patch")])
 def test_a_shaft_that_is_moved_pulls_as_a_line_load_does(ratio, elements):
-    """Rigid shaft through a square block that is held all around: along it 2 pi G / ln(R/r) a length, with R
-    = 1.0787 a the conformal radius of the square of sides 2 a; across by the plane strain of a disc in a rigid
-    ring (Baguelin, Frank & Said, Geotechnique 27, 1977). In the mean over oblique lines, whose distance from
-    the nodes varies; of two lengths the difference, which has no ends."""
+    """Rigid shaft through a square block that is held all around: along it 2 pi G / ln(R/r) a length, with
+    R = 1.0787 a the conformal radius of the square of sides 2 a; across by the plane strain of a disc in a
+    rigid ring (Baguelin, Frank & Said, Geotechnique 27, 1977). In the mean over oblique lines, whose distance
+    from the nodes varies; of two lengths the difference, which has no ends."""
     rng, half, radius, shear = np.random.default_rng(3), 0.02, 5e-4, 5e3
     material = Material(2.0 * shear * (1.0 + ratio), ratio, 1000.0, 0.0, 0.0)
     outer, q = 1.0787 * half, 3.0 - 4.0 * ratio
@@ -159,7 +173,9 @@ def test_a_shaft_that_is_moved_pulls_as_a_line_load_does(ratio, elements):
     for n in (5, 7):
         for _ in range(3):
             offset, tilt = rng.uniform(-0.1, 0.1, 2) * half, rng.uniform(-0.08, 0.08, 2)
-            short, long = (pull(n, length, half, radius, material, elements, offset, tilt) for length in (0.04, 0.06))
+            short, long = (
+                pull(n, length, half, radius, material, elements, offset, tilt) for length in (0.04, 0.06)
+            )
             found.append((long - short) / 0.02)
     mean = np.mean(found, axis=0)
     assert mean == pytest.approx((across, along), rel=0.05)
@@ -170,7 +186,8 @@ def pull(n, length, half, radius, material, elements, offset, tilt):
     mesh = block([2 * half, length, 2 * half], [n, round(n * length / (2 * half)), n])
     x, count = mesh.nodes, round(length / 0.002)
     held = np.flatnonzero((np.abs(x[:, [0, 2]]) > half - 1e-9).any(axis=1))
-    body = SoftBody("block", mesh, material, held, (0, 0, 0), elements=elements, inner=count)
+    body = SoftBody("block", mesh, material, held, (0, 0, 0), elements=elements)
+    body.add_inner(count, 4)
     places, logs = MaterialPlaces(body), np.zeros(count)
     line = np.array([tilt[0], 1.0, tilt[1]])
     for k in range(count):

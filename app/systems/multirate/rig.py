@@ -93,9 +93,11 @@ class MultirateRig(Rig):
         found = []
         for path in self.scene.needles:
             now = self.high.inserted[path.number]
-            names = [self.scene.names[b] for b in (self.scene.topology.point_body[path.spec.points[0]], path.spec.member.number)]
+            needle, tissue = self.scene.topology.point_body[path.spec.points[0]], path.spec.member.number
             points = self.high.path[path.number, : now["count"]].copy()
-            found.append(NeedleReading(*names, float(now["depth"]), float(now["inside"]), points))
+            names = self.scene.names
+            depth, inside = float(now["depth"]), float(now["inside"])
+            found.append(NeedleReading(names[needle], names[tissue], depth, inside, points))
         return found
 
     def cavities(self) -> list[CavityReading]:

@@ -23,7 +23,14 @@ from palpo.physics.engine.build import Bound, Built, make_engine
 from palpo.physics.engine.cavities import Cavities, make_cavities
 from palpo.physics.engine.grip import Grip, make_grip
 from palpo.physics.engine.joints import SLIDE, Joint
-from palpo.physics.engine.pairs import PairSearch, QueriedBodies, look_batch, make_pair_search, pair_detector
+from palpo.physics.engine.pairs import (
+    MARGIN,
+    PairSearch,
+    QueriedBodies,
+    look_batch,
+    make_pair_search,
+    pair_detector,
+)
 from palpo.physics.engine.servo import make_ticks
 from palpo.physics.engine.sweeping import gauss_seidel_unit
 from palpo.physics.exchange.buffer import make_control
@@ -123,7 +130,9 @@ def make_side(
     searches = tuple(detector.handle.state for detector in detectors)
     inserted, path_points = make_inserted(), np.zeros((PATHS, PATH_POINTS, 3))
     for path in scene.needles:
-        bound, looked = _insertion(path, placed, owners[0], modals, searches, loops, inserted, path_points)
+        bound, looked = _insertion(
+            path, placed, owners[0], modals, searches, loops, inserted, path_points, numbers.skin
+        )
         detectors.append(bound)
         looks += looked
     if cavities is not None:
@@ -311,9 +320,10 @@ def _insertion(
     loops: Sequence[Loop],
     inserted: NDArray[Any],
     points: NDArray[np.float64],
+    skin: float,
 ) -> tuple[Bound, list[Handle]]:
     """What finds a needle's points in tissue, and what that keeps alive."""
-    from palpo.physics.engine.insertion import TISSUE, insertion_detector, make_insertion
+    from palpo.physics.engine.insertion import TISSUE, insertion_detector, make_inserted_needle
 
     spec, room = path.spec, len(path.body.inner)
     loop = next(k for k, one in enumerate(loops) if spec.member in one.members)
@@ -328,10 +338,10 @@ def _insertion(
         np.array([one.first for one in sides], np.int32), make_batch(1), make_problem(1),
     )  # fmt: skip
     across, along = line_yields(path.body.material)
-    tissue = np.zeros(1, TISSUE)
-    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along
+    tissue, clear = np.zeros(1, TISSUE), spec.radius + skin + MARGIN
+    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along, clear
     first = spec.member.first + path.body.first_inner - sides[1].first
-    state = make_insertion(
+    state = make_inserted_needle(
         modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,
         (spec.points - sides[0].first).astype(np.int32), tissue, inserted, searches[loop].apart,
         points[path.number],

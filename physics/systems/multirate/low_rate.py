@@ -284,7 +284,8 @@ class LowRate(SlowLoop):
     def choose_slots(self, within: float = np.inf) -> tuple[NDArray[np.int32], int]:
         """Points that the frame must carry, likeliest contacts first; and how many of them are `near`.
 
-        Attached points and those of needles' paths come first, then others as `ranked`. The near ones of a body stand side by side.
+        Attached points and those of needles' paths come first, then others as `ranked`. The near ones of a
+        body stand side by side.
         """
         capacity = self.scene.capacity
         kept = np.concatenate([self.attached, *(path.points() for path in self.paths)]).astype(np.int32)

@@ -1,9 +1,9 @@
 """Where a needle will go in a body: inner points of the material along its line, as the low loop plans them.
 
-Once in a low step. Outside the plan begins where the tip touches the surface, or is nearest to it, and goes on
-in the direction of the needle, which the material's deformation turns: F^-1 a. Inside, the points that the
-path has, and as many more as a quick hand may come to while the next frame is made, stay where they are; those
-beyond are laid anew along the needle as it is now. So a path that is there never moves in the material.
+Once in a low step. Outside the plan begins where the tip touches the surface, or is nearest to it, and goes
+on in the direction of the needle, which the material's deformation turns: F^-1 a. Inside, the points that the
+path has, and as many more as a quick hand may come to while the next frame is made, stay where they are;
+those beyond are laid anew along the needle as it is now. So a path that is there never moves in the material.
 """
 
 import math
@@ -33,21 +33,22 @@ INSIDE = -1e-9
 """Least barycentric weight of a place that is in an element."""
 
 LATTICE = 0.1985
-"""Radius, in sides of a lattice's cell, of the cylinder that a line load at its nodes acts as: that of wells in
-grids (D. W. Peaceman, SPE Journal 18, 1978), e^-gamma / sqrt(8)."""
+"""Radius, in sides of a lattice's cell, of the cylinder that a line load at its nodes acts as: that of wells
+in grids (D. W. Peaceman, SPE Journal 18, 1978), e^-gamma / sqrt(8)."""
 
 EDGES_A_SIDE = 1.25
 """Mean edge of the tetrahedra of a cube, five or six of them, by its side."""
 
 THINNEST = 0.05
-"""Least ln(R/r): a point always yields a little, so that points of one element do not contradict each other."""
+"""Least ln(R/r): a point always yields a little, so that points of one element do not contradict each
+other."""
 
 
 def line_yields(material: Material) -> tuple[float, float]:
     """What a line load sinks in by, a unit of ln(R/r), across and along [m2/N].
 
-    Across by (3 - 4 nu) / (8 pi G (1 - nu)), along by 1 / (2 pi G): the logarithmic parts of Kelvin's line load
-    and of antiplane shear (EQUATIONS.md, 1, "A needle in tissue").
+    Across by (3 - 4 nu) / (8 pi G (1 - nu)), along by 1 / (2 pi G): the logarithmic parts of Kelvin's line
+    load and of antiplane shear (EQUATIONS.md, 1, "A needle in tissue").
     """
     nu, shear = material.poisson_ratio, 0.5 * material.youngs_modulus / (1.0 + material.poisson_ratio)
     return (3.0 - 4.0 * nu) / (8.0 * math.pi * shear * (1.0 - nu)), 1.0 / (2.0 * math.pi * shear)
@@ -66,7 +67,8 @@ class MaterialPlaces:
         self.inverse = np.linalg.inv(np.swapaxes(corners[:, 1:] - corners[:, :1], 1, 2))
 
     def find(self, place: Floats, least: float = INSIDE) -> tuple[int, Floats]:
-        """The element that a place (3,) [m] is in and its weights (4,) there; -1 outside of all by `least`."""
+        """The element that a place (3,) [m] is in and its weights (4,) there; -1 outside of all by
+        `least`."""
         inner = np.einsum("mij,mj->mi", self.inverse, place - self.origin)
         worst = np.minimum(inner.min(axis=1), 1.0 - inner.sum(axis=1))
         cell = int(worst.argmax())
@@ -85,8 +87,8 @@ class MaterialPlaces:
     def unresolved(self, cell: int, shares: Floats, along: Floats, radius: float) -> float:
         """ln(R/r) of a shaft in direction `along` (3,) that loads an element's nodes by their shares (w,).
 
-        R is what the mesh resolves. The load of each node acts as one on a cylinder of LATTICE sides, and sinks
-        in under those of the others by the logarithm of their distance across:
+        R is what the mesh resolves. The load of each node acts as one on a cylinder of LATTICE sides, and
+        sinks in under those of the others by the logarithm of their distance across:
         ln R = sum_ij w_i w_j ln max(d_ij, LATTICE h).
         """
         nodes = self.nodes[self.cells[cell]]
@@ -135,7 +137,8 @@ class Needle:
 
 
 class NeedlePath:
-    """The plan of one needle in one body, whose inner points are its own; `number` is its place in a frame."""
+    """The plan of one needle in one body, whose inner points are its own; `number` is its place in a
+    frame."""
 
     def __init__(self, number: int, spec: Needle) -> None:
         body = spec.member.body
