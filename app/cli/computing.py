@@ -87,6 +87,18 @@ def add_computing(commands: Any) -> None:
     )
     converge.set_defaults(command=_converge)
 
+    needle = commands.add_parser(
+        "needle", help="push a scene's needle straight in and draw it out: force over depth"
+    )
+    needle.add_argument("scene", metavar="SCENE", help="a name that `palpo scenes` lists, or a TOML file")
+    needle.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", dest="overrides",
+                        help="change a key of the scene; may be repeated")  # fmt: skip
+    needle.add_argument("--depth", type=float, default=20.0, metavar="MM", help="how deep [mm] (20)")
+    needle.add_argument("--speed", type=float, default=10.0, metavar="MM/S", help="of the hand [mm/s] (10)")
+    needle.add_argument("--out", type=Path, metavar="FOLDER",
+                        help="numbers and picture (out/needle-SCENE)")  # fmt: skip
+    needle.set_defaults(command=_needle)
+
     snap = commands.add_parser("snap", help="design a snap connector: forces, strains, tolerances")
     snap.add_argument("scene", metavar="SCENE", nargs="+",
                       help="a snap scene; several are compared")  # fmt: skip
@@ -227,6 +239,24 @@ def _converge(options: argparse.Namespace) -> int:
     print_converged(presses, found)
     draw_converged(out, presses, found)
     print(f"wrote {out}")
+    return 0
+
+
+def _needle(options: argparse.Namespace) -> int:
+    out = options.out or Path("out") / f"needle-{Path(options.scene).stem}"
+    check_folder(out, "--out")
+    for key, most in (("depth", 500.0), ("speed", 500.0)):
+        value = getattr(options, key)
+        if not 0.0 < value <= most:
+            raise Refusal(f"--{key} {value:g}: give a number above 0 and up to {most:g}")
+    progress = Progress()
+    with progress.stage("loading"):
+        from palpo.app.cli.needle import insert, print_ways, write_ways
+    depth, speed = 1e-3 * options.depth, 1e-3 * options.speed
+    name, ways = insert(options.scene, options.overrides, depth, speed, progress)
+    print_ways(name, ways)
+    for file in write_ways(out, ways):
+        print(f"wrote {file}")
     return 0
 
 

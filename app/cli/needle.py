@@ -1,0 +1,149 @@
+"""`palpo needle`: a needle pushed straight into its tissue and drawn out, force over depth on both ways."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from palpo.app.cli.progress import Progress
+from palpo.app.library.scene import Scene
+from palpo.app.library.state import State
+from palpo.config.load import load_scene
+from palpo.config.schema.scene import SceneSpec
+from palpo.config.words import Refusal
+
+Floats = NDArray[np.float64]
+
+PIECE = 20
+"""Ticks between two looks at the needle."""
+FARTHEST = 3.0
+"""Ways of the hand, in depths that are asked for and lengths before the surface, after which a needle that is
+not as deep has been stopped."""
+RESTS = 0.3
+"""Seconds for which the needle rests at its deepest."""
+
+
+class Ways(NamedTuple):
+    """What the hand felt, a row for each PIECE of ticks."""
+
+    way: Floats
+    """(n,) of the hand along the needle [m]."""
+    depth: Floats
+    """(n,) length of shaft that is in the channel [m]."""
+    along: Floats
+    """(n,) force that pushes the needle, in the direction of its tip [N]."""
+    across: Floats
+    """(n,) force across it [N]."""
+    turned: int
+    """Row at which it begins to be drawn out."""
+
+
+def insert(
+    scene: str, overrides: Sequence[str], depth: float, speed: float, progress: Progress
+) -> tuple[str, Ways]:
+    """The scene's first needle to a depth [m] at a speed [m/s], and out; its name and that of its tissue, in
+    words, and what was felt.
+
+    Raises Refusal for a scene without needles, and for a needle that comes no deeper than it is pushed.
+    """
+    loaded = Scene.of(load_scene(scene, overrides), scene)
+    if not isinstance(loaded.spec, SceneSpec) or not loaded.spec.needles:
+        raise Refusal(f"{scene}: a scene with a table `needles` is needed here, such as `biopsy`")
+    with progress.stage("building the scene"):
+        model = loaded.build()
+        state = model.start()
+    [needle, *_] = state.needles
+    ahead, begin = _direction(state), np.array(model.held)
+    rows: list[tuple[float, float, float, float]] = []
+    most = FARTHEST * (depth + _before(state, ahead))
+
+    def go(way: float) -> None:
+        force = state.step(hand=begin + way * ahead, ticks=PIECE).force.mean(axis=0)
+        along = float(-force @ ahead)
+        rows.append((way, state.needles[0].inside, along, float(np.linalg.norm(force + along * ahead))))
+
+    way, step = 0.0, 1e-3 * PIECE * speed * (loaded.dt / 1e-3)
+    with progress.stage("pushing it in"):
+        while state.needles[0].inside < depth:
+            way += step
+            if way > most:
+                raise Refusal(
+                    f"{scene}: pushed by {1e3 * way:.0f} mm the needle is {1e3 * rows[-1][1]:.1f} mm deep, and "
+                    f"{1e3 * depth:.0f} were asked for; give a lesser depth"
+                )
+            go(way)
+        for _ in range(round(RESTS / (PIECE * loaded.dt))):
+            go(way)
+    turned = len(rows)
+    with progress.stage("drawing it out"):
+        while way > 0.0:
+            way -= step
+            go(way)
+    state.close()
+    return f"{needle.needle} in {needle.tissue}", Ways(*np.array(rows).T, turned)
+
+
+def _direction(state: State) -> Floats:
+    """That in which the needle points at rest."""
+    scene = state.rig.scene  # type: ignore[attr-defined]
+    tip, behind = scene.rest[scene.needles[0].spec.points[:2]]
+    return np.asarray((tip - behind) / np.linalg.norm(tip - behind))
+
+
+def _before(state: State, ahead: Floats) -> float:
+    """About how far the tip is from the tissue along its way [m]."""
+    path = state.rig.scene.needles[0]  # type: ignore[attr-defined]
+    tip = state.rig.scene.rest[path.spec.points[0]]  # type: ignore[attr-defined]
+    return max(0.0, float(((path.body.mesh.nodes - tip) @ ahead).min()))
+
+
+def peak_and_drop(ways: Ways) -> tuple[float, float, float]:
+    """Largest force before the tip is in [N], the way of the hand there [m], and the least force after it,
+    before as much friction has grown [N]."""
+    inside = np.flatnonzero(ways.depth[: ways.turned] > 0.0)
+    first = int(inside[0]) if len(inside) else ways.turned
+    top = int(np.argmax(ways.along[: first + 1]))
+    after = ways.along[first : ways.turned]
+    return float(ways.along[top]), float(ways.way[top]), float(after.min(initial=ways.along[top]))
+
+
+def print_ways(name: str, ways: Ways, steps: int = 6) -> None:
+    """A line for each of some depths, with the force on either way."""
+    table, deepest = Table("depth", "force in", "force out"), float(ways.depth.max())
+    into = slice(0, ways.turned)
+    for depth in deepest * np.arange(1, steps + 1) / steps:
+        i = int(np.argmin(np.abs(ways.depth[into] - 0.999 * depth)))
+        o = ways.turned + int(np.argmin(np.abs(ways.depth[ways.turned :] - 0.98 * depth)))
+        table.add_row(f"{1e3 * depth:.1f} mm", f"{ways.along[i]:.3f} N", f"{ways.along[o]:.3f} N")
+    Console(highlight=False).print(table)
+    peak, at, least = peak_and_drop(ways)
+    print(f"{name}: the surface gives way at {peak:.3f} N, {1e3 * at:.1f} mm on; then {least:.3f} N")
+
+
+def write_ways(folder: Path, ways: Ways) -> list[Path]:
+    """Numbers and picture of both ways."""
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers, picture = folder / "needle.csv", folder / "needle.png"
+    with numbers.open("w", newline="", encoding="utf-8") as file:
+        out = csv.writer(file)
+        out.writerow(["way_m", "depth_m", "force_along_N", "force_across_N"])
+        out.writerows(np.column_stack(ways[:4]).tolist())
+    figure = Figure(figsize=(7.0, 4.5), layout="constrained")
+    axes = figure.subplots()
+    into, out_of = slice(0, ways.turned), slice(ways.turned, None)
+    axes.plot(1e3 * ways.way[into], ways.along[into], lw=1.4, label="in")
+    axes.plot(1e3 * ways.way[out_of], ways.along[out_of], lw=1.4, label="out")
+    peak, at, _ = peak_and_drop(ways)
+    axes.plot(1e3 * at, peak, "o", ms=5, color="black")
+    axes.annotate("puncture", (1e3 * at, peak), (6, 4), textcoords="offset points")
+    axes.axhline(0.0, lw=0.6, color="0.6")
+    axes.set(xlabel="way of the hand along the needle [mm]", ylabel="force along the needle [N]")
+    axes.legend(frameon=False)
+    figure.savefig(picture, dpi=150)
+    return [numbers, picture]
