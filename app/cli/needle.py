@@ -40,6 +40,8 @@ class Ways(NamedTuple):
     """(n,) force that pushes the needle, in the direction of its tip [N]."""
     across: Floats
     """(n,) force across it [N]."""
+    aside: Floats
+    """(n,) how far the end of the channel lies aside of the needle's line at rest [m]."""
     turned: int
     """Row at which it begins to be drawn out."""
 
@@ -60,13 +62,16 @@ def insert(
         state = model.start()
     [needle, *_] = state.needles
     ahead, begin = _direction(state), np.array(model.held)
-    rows: list[tuple[float, float, float, float]] = []
+    rows: list[tuple[float, ...]] = []
     most = FARTHEST * (depth + _before(state, ahead))
 
     def go(way: float) -> None:
         force = state.step(hand=begin + way * ahead, ticks=PIECE).force.mean(axis=0)
         along = float(-force @ ahead)
-        rows.append((way, state.needles[0].inside, along, float(np.linalg.norm(force + along * ahead))))
+        now = state.needles[0]
+        off = now.path[-1] - begin if len(now.path) else np.zeros(3)
+        aside = float(np.linalg.norm(off - (off @ ahead) * ahead)) if len(now.path) else 0.0
+        rows.append((way, now.inside, along, float(np.linalg.norm(force + along * ahead)), aside))
 
     way, step = 0.0, 1e-3 * PIECE * speed * (loaded.dt / 1e-3)
     with progress.stage("pushing it in"):
@@ -74,8 +79,8 @@ def insert(
             way += step
             if way > most:
                 raise Refusal(
-                    f"{scene}: pushed by {1e3 * way:.0f} mm the needle is {1e3 * rows[-1][1]:.1f} mm deep, and "
-                    f"{1e3 * depth:.0f} were asked for; give a lesser depth"
+                    f"{scene}: pushed by {1e3 * way:.0f} mm the needle is {1e3 * rows[-1][1]:.1f} mm deep, "
+                    f"and {1e3 * depth:.0f} were asked for; give a lesser depth"
                 )
             go(way)
         for _ in range(round(RESTS / (PIECE * loaded.dt))):
@@ -86,7 +91,8 @@ def insert(
             way -= step
             go(way)
     state.close()
-    return f"{needle.needle} in {needle.tissue}", Ways(*np.array(rows).T, turned)
+    ways, inside, along, across, aside = np.array(rows).T
+    return f"{needle.needle} in {needle.tissue}", Ways(ways, inside, along, across, aside, turned)
 
 
 def _direction(state: State) -> Floats:
@@ -115,12 +121,13 @@ def peak_and_drop(ways: Ways) -> tuple[float, float, float]:
 
 def print_ways(name: str, ways: Ways, steps: int = 6) -> None:
     """A line for each of some depths, with the force on either way."""
-    table, deepest = Table("depth", "force in", "force out"), float(ways.depth.max())
-    into = slice(0, ways.turned)
+    table, into = Table("depth", "force in", "force out", "aside"), slice(0, ways.turned)
+    deepest = float(ways.depth[into].max())
     for depth in deepest * np.arange(1, steps + 1) / steps:
         i = int(np.argmin(np.abs(ways.depth[into] - 0.999 * depth)))
         o = ways.turned + int(np.argmin(np.abs(ways.depth[ways.turned :] - 0.98 * depth)))
-        table.add_row(f"{1e3 * depth:.1f} mm", f"{ways.along[i]:.3f} N", f"{ways.along[o]:.3f} N")
+        told = f"{ways.along[i]:.3f} N", f"{ways.along[o]:.3f} N", f"{1e3 * ways.aside[i]:.1f} mm"
+        table.add_row(f"{1e3 * depth:.1f} mm", *told)
     Console(highlight=False).print(table)
     peak, at, least = peak_and_drop(ways)
     print(f"{name}: the surface gives way at {peak:.3f} N, {1e3 * at:.1f} mm on; then {least:.3f} N")
@@ -132,8 +139,8 @@ def write_ways(folder: Path, ways: Ways) -> list[Path]:
     numbers, picture = folder / "needle.csv", folder / "needle.png"
     with numbers.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
-        out.writerow(["way_m", "depth_m", "force_along_N", "force_across_N"])
-        out.writerows(np.column_stack(ways[:4]).tolist())
+        out.writerow(["way_m", "depth_m", "force_along_N", "force_across_N", "aside_m"])
+        out.writerows(np.column_stack(ways[:5]).tolist())
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.subplots()
     into, out_of = slice(0, ways.turned), slice(ways.turned, None)

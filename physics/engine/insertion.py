@@ -18,6 +18,7 @@ force, so that a row of friction begins where that of the last step left it. A c
 while the needle is in it: drawn back and pushed in again, the tip cuts from its end on.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,16 +32,17 @@ from palpo.physics.exchange.constraint_frame import Capacity, ConstraintFrame, m
 from palpo.physics.exchange.handle import handle_like, of_process
 from palpo.physics.exchange.tool_state import make_inserted
 from palpo.physics.numerics.kernels import inlined, kernel
-from palpo.physics.numerics.math3 import dot3, tangent_basis
+from palpo.physics.numerics.math3 import dot3, quat_rotate, tangent_basis
 
 TISSUE = np.dtype(
     [("puncture", np.float64), ("cutting", np.float64), ("friction", np.float64), ("spacing", np.float64),
-     ("across", np.float64), ("along", np.float64), ("clear", np.float64)]
+     ("across", np.float64), ("along", np.float64), ("clear", np.float64),
+     ("turn", np.float64)]
 )  # fmt: skip
 """Force on the tip at which the surface gives way, and that it cuts at [N]; friction of the shaft [N/m];
 about how far points of the path are apart [m]; by how much a line load of the shaft sinks in beside what the
-mesh does, across and along, a unit of ln(R/r) [m2/N]; and by how much the tip must be before its way in to be
-out, where it touches nothing [m]."""
+mesh does, across and along, a unit of ln(R/r) [m2/N]; by how much the tip must be before its way in to be
+out, where it touches nothing [m]; and by what angle the tip cuts aside of the needle's direction [rad]."""
 
 NEEDLE, FLESH = 0, 1
 """Sides of the contacts, and places in `InsertedNeedle.asked`."""
@@ -65,6 +67,7 @@ class InsertedNeedle(NamedTuple):
     body: NDArray[np.int32]  # (2,) their numbers in the engine
     first: NDArray[np.int64]  # (2,) slot of the tissue's first inner point; which of the frame's paths it is
     needle: NDArray[np.int32]  # (m,) slots of the needle's points
+    point: NDArray[np.float64]  # (2, 3) where the tip points, and where its bevel cuts to, axes of its frame
     tissue: NDArray[Any]  # (1,) of TISSUE
     inserted: NDArray[Any]  # (PATHS,) of palpo.physics.exchange.tool_state.INSERTED; `first` says which
     apart: NDArray[np.bool_]  # of the search among pairs
@@ -75,7 +78,7 @@ class InsertedNeedle(NamedTuple):
     yielded: NDArray[np.float64]  # (c + 1, 3) [m] by what they had yielded
     cut: NDArray[np.float64]  # (1,) [m] how far beyond the path's last point the channel is cut
     row: NDArray[np.int64]  # (c + 1,) contacts of this step, -1 for none
-    vectors: NDArray[np.float64]  # (2, 3) scratch
+    vectors: NDArray[np.float64]  # (4, 3) scratch
 
 
 def make_inserted_needle(
@@ -86,6 +89,7 @@ def make_inserted_needle(
     first: int,
     number: int,
     needle: NDArray[np.int32],
+    point: NDArray[np.float64],
     tissue: NDArray[Any],
     inserted: NDArray[Any],
     apart: NDArray[np.bool_],
@@ -94,10 +98,10 @@ def make_inserted_needle(
     """A needle outside. The look batches of `asked` have room for all points of the needle and the path."""
     room = len(at)
     return InsertedNeedle(
-        frame, control, asked, np.array(body, np.int32), np.array([first, number], np.int64), needle, tissue,
-        inserted, apart, np.zeros(1, np.bool_), np.zeros((room, 3)), at,
+        frame, control, asked, np.array(body, np.int32), np.array([first, number], np.int64), needle, point,
+        tissue, inserted, apart, np.zeros(1, np.bool_), np.zeros((room, 3)), at,
         np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.zeros(1), np.full(room + 1, -1, np.int64),
-        np.zeros((2, 3)),
+        np.zeros((4, 3)),
     )  # fmt: skip
 
 
@@ -122,14 +126,16 @@ def _place(s, side, count, h):
 
 
 @kernel
-def _forward(s, out):
-    """out (3,) = the direction that the needle's tip points in."""
-    x, size = _look(s, NEEDLE).x, 0.0
+def _cuts_to(s, ahead, out):
+    """out (3,) = the direction that the tip cuts in: `ahead`, turned aside by its bevel."""
+    quat_rotate(_look(s, NEEDLE).q[0], s.point[1], out)
+    along, size, turn = dot3(out, ahead), 0.0, s.tissue[0].turn
     for i in range(3):
-        out[i] = x[0, i] - x[1, i]
+        out[i] -= along * ahead[i]
         size += out[i] * out[i]
     for i in range(3):
-        out[i] /= size**0.5
+        aside = math.sin(turn) * out[i] / size**0.5 if size > 0.0 else 0.0
+        out[i] = math.cos(turn) * ahead[i] + aside
 
 
 @kernel
@@ -230,30 +236,27 @@ def _foot(s, p, out):
 
 
 @kernel
-def _add(s, contacts, k, segment, share, covered):
-    """Contact of row k at a share of the needle's segment, which stands for a covered length [m]; -1 without
-    room."""
+def _add(s, contacts, k, segment, share, covered, n):
+    """Contact of row k at a share of the needle's segment, which stands for a covered length [m], along n
+    (3,); -1 without room."""
     c = append(contacts, k, s.body[NEEDLE], s.body[FLESH])
     s.row[k] = c
     if c < 0:
         return c
-    x, n, length, tissue = _look(s, NEEDLE).x, contacts.frame[c, 0], 0.0, s.tissue[0]
+    frame, tissue = contacts.frame[c], s.tissue[0]
     for i in range(3):
-        n[i] = x[segment + 1, i] - x[segment, i]
-        length += n[i] * n[i]
+        frame[0, i] = n[i]
         contacts.slots[c, 0, i] = s.needle[segment + 1] if i == 1 else s.needle[segment]
         contacts.slots[c, 1, i] = s.first[0]
         contacts.weights[c, 0, i] = contacts.weights[c, 1, i] = 0.0
         contacts.force[c, i] = s.force[k, i]
     contacts.weights[c, 0, 0], contacts.weights[c, 0, 1] = 1.0 - share, share
-    for i in range(3):
-        n[i] /= length**0.5
-    tangent_basis(n, contacts.frame[c, 1], contacts.frame[c, 2])
+    tangent_basis(frame[0], frame[1], frame[2])
     last = s.inserted[s.first[1]].count - 1
-    share = s.frame.path_unresolved[reader_slot(s.control), s.first[1], min(k, last)]
-    share /= max(covered, SHORTEST * tissue.spacing)
-    contacts.give[c], contacts.give_along[c] = tissue.across * share, tissue.along * share
-    contacts.gap[c] = dot3(n, s.yielded[k])
+    give = s.frame.path_unresolved[reader_slot(s.control), s.first[1], min(k, last)]
+    give /= max(covered, SHORTEST * tissue.spacing)
+    contacts.give[c], contacts.give_along[c] = tissue.across * give, tissue.along * give
+    contacts.gap[c] = dot3(frame[0], s.yielded[k])
     contacts.anchored[c] = True
     return c
 
@@ -261,7 +264,7 @@ def _add(s, contacts, k, segment, share, covered):
 @kernel
 def _add_shaft(s, contacts, inside):
     """Rows of the path's points that the shaft has come to."""
-    foot, tissue = s.vectors[1], s.tissue[0]
+    x, foot, back, tissue = _look(s, NEEDLE).x, s.vectors[1], s.vectors[2], s.tissue[0]
     inside.depth = inside.inside = 0.0
     for k in range(inside.count):
         length = s.cut[0]
@@ -278,7 +281,13 @@ def _add_shaft(s, contacts, inside):
             continue
         covered = min(arc, length)
         inside.inside += covered
-        c = _add(s, contacts, k, segment, share, covered)
+        size = 0.0
+        for i in range(3):
+            back[i] = x[segment + 1, i] - x[segment, i]
+            size += back[i] * back[i]
+        for i in range(3):
+            back[i] /= size**0.5
+        c = _add(s, contacts, k, segment, share, covered, back)
         if c < 0:
             continue
         contacts.slots[c, 1, 0] += k
@@ -297,7 +306,10 @@ def _add_tip(s, contacts, inside, looked, ends, ahead):
         for i in range(3):
             s.force[tip, i] = s.yielded[tip, i] = 0.0
         return
-    c = _add(s, contacts, tip, 0, 0.0, spacing)
+    back = s.vectors[2]
+    for i in range(3):
+        back[i] = -ahead[i]
+    c = _add(s, contacts, tip, 0, 0.0, spacing, back)
     if c < 0:
         return
     share = min(s.cut[0] / _step_of(s, last), 1.0) if inside.count < looked else 0.0
@@ -318,20 +330,21 @@ def find_path(s, contacts, h):
     if inside.count == 0 and not s.enters[0]:
         inside.plan = path.plan
         return True
-    looked, ahead = min(inside.count + 2, path.planned), s.vectors[0]
+    looked, ahead, cuts = min(inside.count + 2, path.planned), s.vectors[0], s.vectors[3]
     if looked < inside.count + (1 if inside.count == 0 else 0):
         s.enters[0] = False
         return True  # no frame has this path's points any more, or yet
     if not _place(s, NEEDLE, s.needle.shape[0], h) or not _place(s, FLESH, looked, h):
         return False
-    _forward(s, ahead)
+    quat_rotate(_look(s, NEEDLE).q[0], s.point[0], ahead)
+    _cuts_to(s, ahead, cuts)
     if s.enters[0]:
         s.enters[0] = False
         _enter(s, inside)
         inside.plan = path.plan
     _place_path(s, inside, path.plan)
     if inside.count > 0:
-        _grow(s, inside, looked, ahead)
+        _grow(s, inside, looked, cuts)
         out = 0.0
         for i in range(3):
             out += (s.at[0, i] - _look(s, NEEDLE).x[0, i]) * ahead[i]
@@ -341,7 +354,7 @@ def find_path(s, contacts, h):
     _set_apart(s, inside.count > 0)
     if inside.count > 0:
         _add_shaft(s, contacts, inside)
-        _add_tip(s, contacts, inside, looked, path.ends, ahead)
+        _add_tip(s, contacts, inside, looked, path.ends, cuts)
     return True
 
 
@@ -359,7 +372,7 @@ def _press(s, contacts):
         inside.point[i] = -1
     if not _place(s, NEEDLE, 2, 0.0):
         return False
-    _forward(s, ahead)
+    quat_rotate(_look(s, NEEDLE).q[0], s.point[0], ahead)
     for k in range(contacts.count[0].found):
         side = 0 if contacts.body[k, 0] == s.body[NEEDLE] else 1
         if contacts.body[k, side] != s.body[NEEDLE] or contacts.body[k, 1 - side] != s.body[FLESH]:
@@ -406,7 +419,7 @@ def _smallest() -> InsertedNeedle:
     )  # fmt: skip
     return make_inserted_needle(
         make_frame(capacity), make_control(), asked, (0, 1), 0, 0, np.zeros(2, np.int32),
-        np.zeros(1, TISSUE), make_inserted(), np.zeros((2, 2), np.bool_), np.zeros((1, 3)),
+        np.zeros((2, 3)), np.zeros(1, TISSUE), make_inserted(), np.zeros((2, 2), np.bool_), np.zeros((1, 3)),
     )  # fmt: skip
 
 

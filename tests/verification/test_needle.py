@@ -201,3 +201,41 @@ def pull(n, length, half, radius, material, elements, offset, tilt):
         np.linalg.solve(compliance[d::3, d::3] + np.diag(logs) * give * count / length, np.ones(count)).sum()
         for d, give in enumerate(line_yields(material))
     ])  # fmt: skip
+
+
+def bevelled(degrees, towards=(1.0, 0.0, 0.0)):
+    """A thin needle in firm gel, 25 mm deep, and the end of its path against its beginning [m]."""
+    text = GEL.replace('radius = "0.5 mm"', 'radius = "0.3 mm"').replace("15 kPa", "60 kPa")
+    text = text.replace(
+        "friction = 20.0", f'friction = 20.0\nbevel = "{degrees} deg"\nbevel_towards = {list(towards)}'
+    )
+    state = palpo.load(text).build().start()
+    lead(state, 0.030)
+    path = state.needles[0].path
+    return state, path[-1] - path[0]
+
+
+def test_a_bevel_steers_the_tip_and_turned_round_it_steers_the_other_way():
+    straight, one, other, aside = (
+        bevelled(*given)[1] for given in ((0,), (30,), (30, (-1.0, 0.0, 0.0)), (30, (0.0, 0.0, 1.0)))
+    )
+    assert np.abs(straight[[0, 2]]).max() < 1e-4
+    assert one[0] > 0.1 * -one[1]
+    assert abs(one[2]) < 0.02 * one[0]
+    # the needle stands 3 mm off the block's middle, so that its two sides differ a little
+    assert other[0] == pytest.approx(-one[0], rel=0.1)
+    assert aside[2] == pytest.approx(one[0], rel=0.15)
+
+
+@pytest.mark.parametrize("degrees", [10, 20, 40])
+def test_a_bevelled_tip_cuts_at_half_its_angle_into_the_material(degrees):
+    """Along the bisector of its wedge, while a stout needle has not yet dragged the gel aside."""
+    text = GEL.replace('radius = "0.5 mm"', 'radius = "1 mm"').replace("cutting = 0.1", "cutting = 0.05")
+    text = text.replace("friction = 20.0", f'friction = 1.0\nbevel = "{degrees} deg"')
+    state = palpo.load(text).build().start()
+    lead(state, 0.014)
+    [needle], [plan] = state.needles, state.rig.scene.needles
+    weights, nodes = plan.body.inner_weights[:3], plan.body.inner[:3]
+    rest, now = (np.einsum("mw,mwi->mi", weights, x[nodes]) for x in (plan.body.mesh.nodes, plan.body.x))
+    cut = np.diff(rest + needle.path[:3] - now, axis=0)[0]
+    assert np.degrees(np.arctan2(cut[0], -cut[1])) == pytest.approx(0.5 * degrees, abs=1.0)

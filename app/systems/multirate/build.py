@@ -260,11 +260,16 @@ def _needles(
         points = first[number] + np.arange(parts[number].n_points, dtype=np.int32)
         if isinstance(parts[number].body, chain_body.RigidBody):
             points = points[:2]
+        frames = parts[number].body.state.q  # type: ignore[union-attr]
+        rotation = quaternion_matrix(frames[0 if needle.tip == "first" else -1])
         needle_points = points if needle.tip == "first" else points[::-1].copy()
+        tip, behind = (parts[number].points[p - first[number]] for p in needle_points[:2])
+        ahead = (tip - behind) / np.linalg.norm(tip - behind)
         member = next(member for member in members if member.number == tissue)
         spec_of = Needle(
             needle_points.astype(np.int32), member, float(parts[number].shape.radius), needle.puncture,
-            needle.cutting, needle.friction, needle.spacing,
+            needle.cutting, needle.friction, 0.5 * needle.bevel,
+            np.array([ahead, needle.bevel_towards]) @ rotation, needle.spacing,
         )  # fmt: skip
         found.append(NeedlePath(k, spec_of))
     return found

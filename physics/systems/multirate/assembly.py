@@ -339,11 +339,11 @@ def _insertion(
     )  # fmt: skip
     across, along = line_yields(path.body.material)
     tissue, clear = np.zeros(1, TISSUE), spec.radius + skin + MARGIN
-    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along, clear
+    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along, clear, spec.turn
     first = spec.member.first + path.body.first_inner - sides[1].first
     state = make_inserted_needle(
         modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,
-        (spec.points - sides[0].first).astype(np.int32), tissue, inserted, searches[loop].apart,
+        (spec.points - sides[0].first).astype(np.int32), spec.point, tissue, inserted, searches[loop].apart,
         points[path.number],
     )  # fmt: skip
     return Bound.bind(insertion_detector, state), looks

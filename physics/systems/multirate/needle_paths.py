@@ -132,6 +132,10 @@ class Needle:
     """Force that it cuts at [N]."""
     friction: float
     """Of the shaft, a length [N/m]."""
+    turn: float
+    """By what angle the tip cuts aside of the needle's direction [rad]."""
+    point: NDArray[np.float64]
+    """Where it points and where it cuts to, (2, 3), axes of its frame."""
     spacing: float
     """About how far points of the path are apart [m]."""
 
