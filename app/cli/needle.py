@@ -15,7 +15,6 @@ from palpo.app.cli.progress import Progress
 from palpo.app.library.scene import Scene
 from palpo.app.library.state import State
 from palpo.config.load import load_scene
-from palpo.config.schema.scene import SceneSpec
 from palpo.config.words import Refusal
 
 Floats = NDArray[np.float64]
@@ -55,7 +54,7 @@ def insert(
     Raises Refusal for a scene without needles, and for a needle that comes no deeper than it is pushed.
     """
     loaded = Scene.of(load_scene(scene, overrides), scene)
-    if not isinstance(loaded.spec, SceneSpec) or not loaded.spec.needles:
+    if not getattr(loaded.spec, "needles", ()):
         raise Refusal(f"{scene}: a scene with a table `needles` is needed here, such as `biopsy`")
     with progress.stage("building the scene"):
         model = loaded.build()
