@@ -21,9 +21,6 @@ Floats = NDArray[np.float64]
 
 PIECE = 20
 """Ticks between two looks at the needle."""
-FARTHEST = 3.0
-"""Ways of the hand, in depths that are asked for and lengths before the surface, after which a needle that is
-not as deep has been stopped."""
 RESTS = 0.3
 """Seconds for which the needle rests at its deepest."""
 
@@ -62,7 +59,7 @@ def insert(
     [needle, *_] = state.needles
     ahead, begin = _direction(state), np.array(model.held)
     rows: list[tuple[float, ...]] = []
-    most = FARTHEST * (depth + _before(state, ahead))
+    most = depth + _size(state)
 
     def go(way: float) -> None:
         force = state.step(hand=begin + way * ahead, ticks=PIECE).force.mean(axis=0)
@@ -101,11 +98,10 @@ def _direction(state: State) -> Floats:
     return np.asarray((tip - behind) / np.linalg.norm(tip - behind))
 
 
-def _before(state: State, ahead: Floats) -> float:
-    """About how far the tip is from the tissue along its way [m]."""
-    path = state.rig.scene.needles[0]  # type: ignore[attr-defined]
-    tip = state.rig.scene.rest[path.spec.points[0]]  # type: ignore[attr-defined]
-    return max(0.0, float(((path.body.mesh.nodes - tip) @ ahead).min()))
+def _size(state: State) -> float:
+    """Length of a diagonal of the box around the tissue [m], after which a needle has been stopped."""
+    x = state.rig.scene.needles[0].body.x  # type: ignore[attr-defined]
+    return float(np.linalg.norm(x.max(axis=0) - x.min(axis=0)))
 
 
 def peak_and_drop(ways: Ways) -> tuple[float, float, float]:

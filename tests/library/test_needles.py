@@ -43,16 +43,21 @@ def test_what_cannot_be_done_is_said(arguments, told, tmp_path, capsys):
         ("needles.0.tissue", "needle", "a needle goes into a soft one"),
         ("needles.0.tissue", "nobody", "no such body"),
         ("needles.0.cutting", "2 N", "below puncture"),
-        ("needles.0.puncture", "0 N", "needles.0.puncture"),
-        ("needles.0.friction", "-1 N/m", "needles.0.friction"),
-        ("bodies.liver.elements", "hex8", "tetrahedra"),
+        ("needles.0.puncture", "0 N", r"needles\[0\].puncture"),
+        ("needles.0.friction", "-1 N/m", r"needles\[0\].friction"),
+        (
+            "bodies.liver.geometry",
+            {"kind": "block", "size": [0.1, 0.07, 0.1], "divisions": [4, 4, 4]},
+            "into tetrahedra",
+        ),
         ("solver.name", "anderson", "gauss-seidel"),
         ("interface.kind", "paper", "krylov"),
     ],
 )
 def test_a_file_that_cannot_be_is_refused_in_words(key, value, told):
+    more = {"bodies.liver.elements": "hex8"} if told == "into tetrahedra" else {}
     with pytest.raises(palpo.Refusal, match=told):
-        palpo.load("biopsy", {key: value})
+        palpo.load("biopsy", {key: value, **more}).build()
 
 
 def test_a_needle_outside_has_no_channel():
