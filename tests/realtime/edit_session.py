@@ -50,7 +50,12 @@ class Designer(Person):
 
     def slide(self, name: str, share: float) -> None:
         """Take the slider's grab, which is in the middle, to a share of its way; wait for the scene."""
-        old, (left, top, right, bottom) = self.session, self.operator.panel.places[name]
+        old, boxes = self.session, []
+        # the panel may be half drawn at any moment
+        self.until(
+            lambda: boxes.append(self.operator.panel.places.get(name)) or boxes[-1], f"{name} in the panel"
+        )
+        left, top, right, bottom = boxes[-1]
         y = round(0.5 * (top + bottom))
         self.act("to", round(0.5 * (left + right)), y)
         self.act("mousedown", 1)
