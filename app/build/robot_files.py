@@ -23,7 +23,8 @@ MESH_KEYS = ("name", "class", "file", "vertex", "face", "scale", "refpos", "refq
 FOLDERS = ("meshdir", "assetdir", "texturedir", "strippath")
 IN_BODY = ("body", "frame", "geom", "joint", "freejoint", "inertial")
 READ = {
-    "mujoco": ("compiler", "default", "asset", "worldbody"),
+    "mujoco": ("compiler", "default", "asset", "worldbody", "equality"),
+    "equality": ("joint",),
     "default": ("default", "geom", "joint", "mesh"),
     "asset": ("mesh",),
     **dict.fromkeys(("worldbody", "body", "frame"), IN_BODY),

@@ -24,6 +24,8 @@ LARGEST = 1e9
 """Mass [kg], place [m] and inertia [kg m^2]."""
 AROUND = 24
 """Cells around a cylinder."""
+FOLLOWS, DEEPEST = 2, 8
+"""Kind of the constraint by which a joint follows another, by MuJoCo's numbers; followers of followers."""
 SLIDE, HINGE = 2, 3
 """Kinds of joints that are held at a value, by MuJoCo's numbers."""
 
@@ -61,6 +63,7 @@ class HeldRobot:
         for key, kind, unit in (("angles", HINGE, "rad"), ("travels", SLIDE, "m")):
             for name, value in getattr(told, key).items():
                 self._hold(key, kind, unit, name, value)
+        self._follow()
         mujoco_here().mj_kinematics(model, self.data)
         self.links = {model.body(b).name: b for b in range(1, model.nbody)}
         self.chosen = self._chosen()
@@ -78,6 +81,17 @@ class HeldRobot:
             said = f"{self.told.path} lets it go from {low:g} to {high:g}"
             raise InputError(f"geometry.{key}.{name} = {value:g} {unit}: {said}.")
         self.data.qpos[model.jnt_qposadr[j]] = value
+
+    def _follow(self) -> None:
+        """Put joints that are not told where those that they follow lead them, by the file's polynomials."""
+        model, q, q0 = self.model, self.data.qpos, self.model.qpos0
+        told = {self.joints[name] for name in (*self.told.angles, *self.told.travels)}
+        rows = [e for e in range(model.neq) if model.eq_type[e] == FOLLOWS and model.eq_obj1id[e] not in told]
+        # one may follow another that follows
+        for e in rows * min(len(rows), DEEPEST):
+            one, other = (int(model.jnt_qposadr[j]) for j in (model.eq_obj1id[e], model.eq_obj2id[e]))
+            way = q[other] - q0[other] if model.eq_obj2id[e] >= 0 else 0.0
+            q[one] = q0[one] + np.polynomial.polynomial.polyval(way, model.eq_data[e, :5])
 
     def _chosen(self) -> list[int]:
         """Numbers of the links that the body is made of."""

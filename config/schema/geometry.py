@@ -443,7 +443,8 @@ class Robot(Spec):
         (), description="Links that are left out, each with all that hangs on it: other bodies can be those."
     )
     angles: dict[str, Angle] = Field(
-        {}, description="Where hinges are held, by their names; others at 0, or the end of their range there."
+        {},
+        description="Where hinges are held, by their names; others follow, or are at 0 or their end there.",
     )
     travels: dict[str, Length] = Field({}, description="Where sliding joints are held, by their names.")
 

@@ -132,6 +132,35 @@ def test_what_is_left_out_and_what_hangs_there_are_the_whole(urdf):
     )
 
 
+LINK = (
+    "<link name='{}'><inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+    "</inertial><collision><geometry><sphere radius='0.01'/></geometry></collision></link>"
+)
+FOLLOWER = (
+    "<joint name='{0}' type='prismatic'><parent link='p'/><child link='{1}'/><axis xyz='{2} 0 0'/>"
+    "<limit lower='0' upper='1' effort='1' velocity='1'/>{3}</joint>"
+)
+
+
+def test_a_joint_follows_the_one_that_its_file_names_unless_it_is_told(tmp_path):
+    # of two that are written in the wrong order, the last follows the first one's follower
+    ways = [("j3", "c", 1, "j2", 2.0, 0.0), ("j2", "b", -1, "j1", 0.5, 0.1), ("j1", "a", 1, "", 0.0, 0.0)]
+    parts = [LINK.format(name) for name in "pabc"]
+    for joint, link, side, leader, factor, offset in ways:
+        follows = f"<mimic joint='{leader}' multiplier='{factor}' offset='{offset}'/>" if leader else ""
+        parts.append(FOLLOWER.format(joint, link, side, follows))
+    path = tmp_path / "a.urdf"
+    path.write_text(f"<robot name='r'>{''.join(parts)}</robot>")
+    for told, places in (
+        ({"j1": 0.2}, {"a": 0.2, "b": -0.2, "c": 0.4}),
+        ({"j1": 0.2, "j2": 0.3}, {"a": 0.2, "b": -0.3, "c": 0.6}),
+        ({"j3": 0.5}, {"a": 0.0, "b": -0.1, "c": 0.5}),
+    ):
+        for link, x in places.items():
+            robot = HeldRobot(palpo.Robot(path=str(path), travels=told, link=link))
+            assert robot.masses().centre[0] == pytest.approx(x, abs=1e-12), (told, link)
+
+
 MJCF = """
 <mujoco><compiler angle="radian" meshdir="meshes"/><option timestep="1"/>
 <default><geom material="steel" friction="2"/></default>
