@@ -52,8 +52,8 @@ SPECK = 0.016
 """Size of a speck, in scene lengths."""
 FINEST = 8000
 """Triangles of a scene's fine surfaces, at most."""
-LEVELS = 2
-"""How often edges are halved, at most."""
+LEVELS, SHORT = 2, 0.02
+"""How often edges are halved, at most, and the length in scene lengths from which they are short."""
 REACH, CONTACT_REACH = 0.09, 0.09
 """Radius of a hollow that is as dark as one gets, and how far a contact darkens, in scene lengths."""
 DARK, LIGHT_EDGE, CONTACT_DARK = 0.6, 0.2, 0.5
@@ -62,10 +62,21 @@ SHARE, OPEN, PLACE = 6, 7, slice(8, 11)
 """Columns of a drawn point after its position and its normal."""
 
 
-def fine_levels(geometry: SceneGeometry) -> int:
-    """How often the edges of all meshes are halved: as often as `FINEST` allows."""
-    triangles = max(1, sum(len(d.triangles) for d in geometry.drawables))
-    return int(np.clip(np.log2(FINEST / triangles) // 2, 0, LEVELS))
+def fine_levels(geometry: SceneGeometry) -> list[int]:
+    """How often the edges of each mesh are halved: until they are short, as far as `FINEST` allows."""
+    counts = np.array([len(d.triangles) for d in geometry.drawables], float)
+    edges = [_mean_edge(geometry.rest[d.span], d.triangles) for d in geometry.drawables]
+    wanted = np.ceil(np.log2(np.maximum(edges, 1e-300) / (SHORT * max(geometry.length, 1e-300))))
+    levels = np.clip(wanted, 0, LEVELS)
+    while levels.any() and counts @ 4.0**levels > FINEST:
+        levels = np.maximum(levels - 1, 0)
+    return [int(level) for level in levels]
+
+
+def _mean_edge(points: Floats, triangles: Indices) -> float:
+    """Mean length [m] of the edges of triangles (m, 3)."""
+    corners = points[triangles]
+    return float(np.linalg.norm(np.roll(corners, 1, axis=1) - corners, axis=2).sum() / max(triangles.size, 1))
 
 
 class _Body:
@@ -192,11 +203,12 @@ class SurfaceLayer:
             name: Program("surface", "lit", *filter(None, [name])) for name in ("", MAPPED, PATTERNED)
         }
         self._flat = Program("surface", "flat")
-        levels = fine_levels(geometry)
-        shapes = [d for d in geometry.drawables if d.kind != "plane"]
+        shapes = [*zip(geometry.drawables, fine_levels(geometry), strict=True)]
         # what one sees through comes last
-        shapes.sort(key=lambda d: -LOOKS[d.look].opacity)
-        self._bodies = [_Body(d, geometry.rest, levels, geometry.length) for d in shapes]
+        shapes.sort(key=lambda shape: -LOOKS[shape[0].look].opacity)
+        self._bodies = [
+            _Body(d, geometry.rest, levels, geometry.length) for d, levels in shapes if d.kind != "plane"
+        ]
         self._cell = 0.3 * CONTACT_REACH * max(geometry.length, 1e-3)
         self._values: Floats | None = None
 

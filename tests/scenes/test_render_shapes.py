@@ -29,7 +29,7 @@ from palpo.render.normals import face_normals
 from palpo.render.overlays import LONGEST_ARROW, Overlays, force_scale, place_marks, round_number
 from palpo.render.smooth_surface import SmoothSurface
 from palpo.render.solids import BALL, CONE, ROD, Solids, unit_shapes
-from palpo.render.surfaces import shadow_matrix
+from palpo.render.surfaces import FINEST, fine_levels, shadow_matrix
 from palpo.render.tubes import SIDES, Tube, curve_matrix, transport_frames
 
 CUBE = np.array([[x, y, z] for x in (0, 1) for y in (0, 1) for z in (0, 1)], float)
@@ -171,6 +171,22 @@ def test_points_of_a_fine_surface_on_a_ball_come_nearer_to_it_by_the_order_of_th
     # straight edges are off by the square of their length, curves with slopes of the second order by its cube
     assert worst[0] / worst[1] > 2**3
     assert worst[1] / worst[2] > 2**3
+
+
+def test_long_edges_are_halved_more_often_than_short_ones_and_no_scene_has_too_many_triangles():
+    coarse, fine = round_mesh(12), round_mesh(48)
+    for n in (1, 2, 12):
+        points, drawables = [np.zeros((0, 3))], []
+        for k, (mesh, size) in enumerate([(coarse, 1.0), (fine, 0.1)] * n):
+            drawables.append(Drawable(f"{k}", "surface", sum(map(len, points)), len(mesh[0]), mesh[1]))
+            points.append(size * mesh[0])
+        geometry = make_geometry(drawables, np.vstack(points))
+        levels = fine_levels(geometry)
+        assert all(levels[::2]) or n > 1
+        assert min(levels[::2]) >= max(levels[1::2])
+        plain = sum(len(d.triangles) for d in drawables)
+        drawn = sum(4**level * len(d.triangles) for level, d in zip(levels, drawables, strict=True))
+        assert drawn <= max(FINEST, plain)
 
 
 def test_both_sides_of_a_crease_have_the_same_points_also_where_it_is_bent():
