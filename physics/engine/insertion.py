@@ -36,13 +36,14 @@ from palpo.physics.numerics.math3 import dot3, quat_rotate, tangent_basis
 
 TISSUE = np.dtype(
     [("puncture", np.float64), ("cutting", np.float64), ("friction", np.float64), ("spacing", np.float64),
-     ("across", np.float64), ("along", np.float64), ("clear", np.float64),
-     ("turn", np.float64)]
+     ("across", np.float64), ("along", np.float64), ("tip", np.float64),
+     ("clear", np.float64), ("turn", np.float64)]
 )  # fmt: skip
 """Force on the tip at which the surface gives way, and that it cuts at [N]; friction of the shaft [N/m];
 about how far points of the path are apart [m]; by how much a line load of the shaft sinks in beside what the
-mesh does, across and along, a unit of ln(R/r) [m2/N]; by how much the tip must be before its way in to be
-out, where it touches nothing [m]; and by what angle the tip cuts aside of the needle's direction [rad]."""
+mesh does, across and along, a unit of ln(R/r) [m2/N], and the tip in a body that is endless [m/N]; by how
+much the tip must be before its way in to be out, where it touches nothing [m]; and by what angle the tip cuts
+aside of the needle's direction [rad]."""
 
 NEEDLE, FLESH = 0, 1
 """Sides of the contacts, and places in `InsertedNeedle.asked`."""
@@ -51,7 +52,8 @@ SHORTEST = 0.1
 """Share of the spacing that a point stands for at least, in what it yields by."""
 
 NEAR = 2.0
-"""Spacings from the tip within which the first planned point must be for the tip to go in."""
+"""Spacings, beside what lies between the tip and the surface that it touches, within which the first planned
+point must be for the tip to go in."""
 
 BACK = 0.5
 """Spacings by which a tip that draws back is still held across."""
@@ -156,7 +158,7 @@ def _enter(s, inside):
     tip, first, apart = _look(s, NEEDLE).x[0], _look(s, FLESH).x[0], 0.0
     for i in range(3):
         apart += (tip[i] - first[i]) ** 2
-    if not apart < (NEAR * s.tissue[0].spacing) ** 2:
+    if not apart < (s.tissue[0].clear + NEAR * s.tissue[0].spacing) ** 2:
         return
     inside.count = 1
     s.cut[0] = 0.0
@@ -236,14 +238,13 @@ def _foot(s, p, out):
 
 
 @kernel
-def _add(s, contacts, k, segment, share, covered, n):
-    """Contact of row k at a share of the needle's segment, which stands for a covered length [m], along n
-    (3,); -1 without room."""
+def _add(s, contacts, k, segment, share, n):
+    """Contact of row k at a share of the needle's segment, along n (3,); -1 without room."""
     c = append(contacts, k, s.body[NEEDLE], s.body[FLESH])
     s.row[k] = c
     if c < 0:
         return c
-    frame, tissue = contacts.frame[c], s.tissue[0]
+    frame = contacts.frame[c]
     for i in range(3):
         frame[0, i] = n[i]
         contacts.slots[c, 0, i] = s.needle[segment + 1] if i == 1 else s.needle[segment]
@@ -252,13 +253,15 @@ def _add(s, contacts, k, segment, share, covered, n):
         contacts.force[c, i] = s.force[k, i]
     contacts.weights[c, 0, 0], contacts.weights[c, 0, 1] = 1.0 - share, share
     tangent_basis(frame[0], frame[1], frame[2])
-    last = s.inserted[s.first[1]].count - 1
-    give = s.frame.path_unresolved[reader_slot(s.control), s.first[1], min(k, last)]
-    give /= max(covered, SHORTEST * tissue.spacing)
-    contacts.give[c], contacts.give_along[c] = tissue.across * give, tissue.along * give
     contacts.gap[c] = dot3(frame[0], s.yielded[k])
     contacts.anchored[c] = True
     return c
+
+
+@inlined
+def _unresolved(s, k):
+    """ln(R/r) of inner point k."""
+    return s.frame.path_unresolved[reader_slot(s.control), s.first[1], k]
 
 
 @kernel
@@ -287,9 +290,11 @@ def _add_shaft(s, contacts, inside):
             size += back[i] * back[i]
         for i in range(3):
             back[i] /= size**0.5
-        c = _add(s, contacts, k, segment, share, covered, back)
+        c = _add(s, contacts, k, segment, share, back)
         if c < 0:
             continue
+        give = _unresolved(s, k) / max(covered, SHORTEST * tissue.spacing)
+        contacts.give[c], contacts.give_along[c] = tissue.across * give, tissue.along * give
         contacts.slots[c, 1, 0] += k
         contacts.weights[c, 1, 0] = 1.0
         contacts.limits[c, 0], contacts.limits[c, 1] = -tissue.friction * covered, tissue.friction * covered
@@ -309,13 +314,17 @@ def _add_tip(s, contacts, inside, looked, ends, ahead):
     back = s.vectors[2]
     for i in range(3):
         back[i] = -ahead[i]
-    c = _add(s, contacts, tip, 0, 0.0, spacing, back)
+    c = _add(s, contacts, tip, 0, 0.0, back)
     if c < 0:
         return
     share = min(s.cut[0] / _step_of(s, last), 1.0) if inside.count < looked else 0.0
     contacts.slots[c, 1, 0] += last
     contacts.slots[c, 1, 1] = contacts.slots[c, 1, 0] + (1 if share > 0.0 else 0)
     contacts.weights[c, 1, 0], contacts.weights[c, 1, 1] = 1.0 - share, share
+    unresolved = (1.0 - share) * _unresolved(s, last) + share * _unresolved(
+        s, last + (1 if share > 0.0 else 0)
+    )
+    contacts.give[c] = contacts.give_along[c] = s.tissue[0].tip * (1.0 - math.exp(-unresolved))
     contacts.limits[c, 0], contacts.limits[c, 1] = 0.0, s.tissue[0].cutting
     contacts.gap[c] = gap
     for i in range(3):

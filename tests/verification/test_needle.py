@@ -93,17 +93,17 @@ def test_force_is_cutting_and_friction_over_the_length_that_is_in():
         lengths.append(channel(state)[0])
     slope, start = np.polyfit(lengths, forces, 1)
     assert slope == pytest.approx(FRICTION, rel=0.01)
-    weight = 9.81 * state.model.masses["needle"]  # which pushes it in, too
-    assert start == pytest.approx(CUTTING - weight, rel=0.04)
+    # the youngest part of the shaft has not slid far enough yet to be rubbed with all of its friction
+    assert start == pytest.approx(CUTTING, rel=0.06)
 
 
 def test_drawn_out_it_is_held_back_by_friction_alone_and_nothing_is_left_behind():
     state = model().start()
     lead(state, 0.030)
-    deepest = channel(state)[0]
-    forces = lead(state, -0.020)
-    # friction of all the shaft, before it begins to slide out at its end
-    assert -forces[:, 1].min() == pytest.approx(FRICTION * deepest, rel=0.03)
+    for height in np.arange(0.012, 0.002, -0.001):
+        force = lead(state, height, speed=0.01, rest=0.0)[-1, 1]
+        assert -force == pytest.approx(FRICTION * state.needles[0].inside, rel=0.02)
+    lead(state, -0.020)
     state.step(hand=state.hand.position, ticks=1500)
     assert state.needles[0].depth == 0.0
     assert len(state.contacts.points) == 0
@@ -153,9 +153,10 @@ def test_what_the_hand_does_is_what_cutting_and_friction_take():
         if height > 0.0:
             length = channel(state)[0]
         held.append(run.hand[-1, 1])
-    # in: cutting and friction up to the length; out: friction again
+    # in: cutting and friction up to the length; out: friction again. The tissue is pressed together on the way
+    # in and pulled apart on the way out, by which the lengths that friction has differ from this one
     taken = CUTTING * length + FRICTION * length**2
-    assert taken < work < 1.04 * taken
+    assert work == pytest.approx(taken, rel=0.04)
 
 
 @pytest.mark.parametrize(("ratio", "elements"), [(0.3, None), (0.3, "tet4-patch"), (0.45, "tet4-patch")])

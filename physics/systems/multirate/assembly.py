@@ -42,7 +42,7 @@ from palpo.physics.exchange.model_log import make_model_log
 from palpo.physics.exchange.port import Port, make_port
 from palpo.physics.exchange.tool_state import ToolState, make_inserted, make_tool_state
 from palpo.physics.systems.multirate.high_state import Held, HighRate, Link
-from palpo.physics.systems.multirate.needle_paths import NeedlePath, line_yields
+from palpo.physics.systems.multirate.needle_paths import NeedlePath, line_yields, tip_yields
 from palpo.physics.systems.multirate.quasistatic_tool import held_surface
 from palpo.physics.systems.multirate.scene import Loop, Numbers, Scene
 
@@ -338,8 +338,9 @@ def _insertion(
         np.array([one.first for one in sides], np.int32), make_batch(1), make_problem(1),
     )  # fmt: skip
     across, along = line_yields(path.body.material)
+    tip = tip_yields(path.body.material, spec.radius)
     tissue, clear = np.zeros(1, TISSUE), spec.radius + skin + MARGIN
-    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along, clear, spec.turn
+    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along, tip, clear, spec.turn
     first = spec.member.first + path.body.first_inner - sides[1].first
     state = make_inserted_needle(
         modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,

@@ -54,6 +54,13 @@ def line_yields(material: Material) -> tuple[float, float]:
     return (3.0 - 4.0 * nu) / (8.0 * math.pi * shear * (1.0 - nu)), 1.0 / (2.0 * math.pi * shear)
 
 
+def tip_yields(material: Material, radius: float) -> float:
+    """What a tip of that radius [m] sinks in by in an endless body [m/N], as a rigid sphere does:
+    (5 - 6 nu) / (24 pi G (1 - nu) r) (A. I. Lur'e, Theory of Elasticity, 2005, section 5.1)."""
+    nu, shear = material.poisson_ratio, 0.5 * material.youngs_modulus / (1.0 + material.poisson_ratio)
+    return (5.0 - 6.0 * nu) / (24.0 * math.pi * shear * (1.0 - nu) * radius)
+
+
 class MaterialPlaces:
     """Places in a body of tetrahedra at rest: which element each is in, and by which weights of its nodes."""
 
