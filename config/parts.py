@@ -66,6 +66,7 @@ from palpo.config.schema.geometry import (
 )
 from palpo.config.schema.hapco import Stylus, Zoom
 from palpo.config.schema.material import Elastic, OgdenTerm, PronyTerm, SoftMaterial
+from palpo.config.schema.needle import NeedleSpec
 from palpo.config.schema.pump import CupLine, LineSpec, Manifold, PumpSpec, Vent
 from palpo.config.schema.rates import Rates
 from palpo.config.schema.snap import (
@@ -140,6 +141,7 @@ __all__ = [
     "Liver",
     "Manifold",
     "Misalignment",
+    "NeedleSpec",
     "OctopusArm",
     "OgdenTerm",
     "Oscillation",
@@ -213,6 +215,7 @@ class SceneKeys(TypedDict, total=False):
     cues: Cues
     view: View
     surfaces: Sequence[SurfaceSpec]
+    needles: Sequence[NeedleSpec]
     attachments: Sequence[PointAttachment | WeldAttachment | SlideAttachment | FrameAttachment]
     air: AirSpec
     interface: Interface

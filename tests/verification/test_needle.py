@@ -153,8 +153,8 @@ def test_what_the_hand_does_is_what_cutting_and_friction_take():
         if height > 0.0:
             length = channel(state)[0]
         held.append(run.hand[-1, 1])
-    # in: cutting and friction up to the length; out: friction again. The tissue is pressed together on the way
-    # in and pulled apart on the way out, by which the lengths that friction has differ from this one
+    # in: cutting and friction up to the length; out: friction again. The tissue is pressed together on the
+    # way in and pulled apart on the way out, by which the lengths that friction has differ from this one
     taken = CUTTING * length + FRICTION * length**2
     assert work == pytest.approx(taken, rel=0.04)
 
