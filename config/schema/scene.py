@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
@@ -50,14 +50,16 @@ class BaseScene(Spec):
     cues: Cues = Field(Cues(), description="Vibrations and sounds.")
     view: View = Field(View(), description="The camera.")
 
-    clicks: ClassVar[bool] = False
-    """Whether a force that falls at once is a click; elsewhere it is a hand that leaves."""
-
     _origin: Origin | None = PrivateAttr(None)
 
     @classmethod
     def claims(cls, kinds: Set[str]) -> bool:
         """Whether bodies of these kinds together make a scene one of this system; else its keys tell."""
+        return False
+
+    @property
+    def clicks(self) -> bool:
+        """Whether a force that falls at once is a click or a puncture; elsewhere it is a hand that leaves."""
         return False
 
     @property
@@ -117,6 +119,11 @@ class SceneSpec(BaseScene):
         own = {key: tools[0][key] for key in ("device", "workspace") if key in tools[0]}
         tool = {key: value for key, value in tools[0].items() if key not in own}
         return {**data, **own, "tool": tool, "tools": tools[1:]}
+
+    @property
+    def clicks(self) -> bool:
+        """See BaseScene: where a needle goes in, the surface gives way at once."""
+        return bool(self.needles)
 
     @property
     def hands(self) -> tuple["SceneSpec", ...]:

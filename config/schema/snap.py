@@ -1,6 +1,6 @@
 """Scenes of snap connectors: a rigid plug, led by the device, and the elastic socket that it clicks into."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -166,7 +166,6 @@ class SnapModelSpec(Spec):
 class SnapScene(BaseScene):
     """A snap scene: a connector, how its plug is held, and how all of it is computed."""
 
-    clicks: ClassVar[bool] = True
     system: Literal["snap"] = Field(
         "snap", description="What computes the scene: a plug that clicks into an elastic socket."
     )
@@ -193,6 +192,11 @@ class SnapScene(BaseScene):
     solver: SolverSpec = Field(SolverSpec(), description="Contact solver.")
     socket_colour: Colour = Field((0.85, 0.85, 0.82), description="Red, green and blue from 0 to 1.")
     plug_colour: Colour = Field((0.25, 0.45, 0.75), description="Red, green and blue from 0 to 1.")
+
+    @property
+    def clicks(self) -> bool:
+        """See BaseScene."""
+        return True
 
     @model_validator(mode="after")
     def _agrees(self) -> "SnapScene":

@@ -6,6 +6,9 @@ import pytest
 
 import palpo
 from palpo.app.cli.main import main
+from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import Session
+from palpo.haptics.cues import CLICK
 
 
 def test_the_command_writes_force_over_depth_on_both_ways(tmp_path, capsys):
@@ -64,3 +67,10 @@ def test_a_needle_outside_has_no_channel():
     [needle] = palpo.load("biopsy").build().start().needles
     assert (needle.needle, needle.tissue) == ("needle", "liver")
     assert (needle.depth, needle.inside, len(needle.path)) == (0.0, 0.0, 0)
+
+
+def test_a_puncture_is_felt_and_heard_as_a_click():
+    session = Session(Options("biopsy", device="mock", baseline=False, lock_step=True, duration=2.5))
+    session.prepare()
+    session.run()
+    assert session.rig.servo.cues.counts[CLICK] == 1

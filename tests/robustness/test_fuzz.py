@@ -17,8 +17,6 @@ from typing import Any
 
 import h5py
 import meshio
-import nibabel
-import nrrd
 import numpy as np
 import pytest
 
@@ -366,6 +364,9 @@ def test_a_mesh_is_read_or_refused_in_words(tmp_path, suffix):
 
 @pytest.mark.parametrize("suffix", [".nrrd", ".nii"])
 def test_a_segmented_volume_is_read_or_refused_in_words(tmp_path, suffix):
+    import nibabel  # not there with the oldest Numba, where others need this file's mutations alone
+    import nrrd
+
     values, whole = np.zeros((6, 5, 4), np.int16), tmp_path / f"whole{suffix}"
     values[1:5, 1:4, 1:3] = 3
     if suffix == ".nrrd":

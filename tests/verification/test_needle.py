@@ -240,3 +240,12 @@ def test_a_bevelled_tip_cuts_at_half_its_angle_into_the_material(degrees):
     rest, now = (np.einsum("mw,mwi->mi", weights, x[nodes]) for x in (plan.body.mesh.nodes, plan.body.x))
     cut = np.diff(rest + needle.path[:3] - now, axis=0)[0]
     assert np.degrees(np.arctan2(cut[0], -cut[1])) == pytest.approx(0.5 * degrees, abs=1.0)
+
+
+def test_a_copy_goes_on_as_its_original_while_the_needle_is_inside(tmp_path):
+    state = model().start()
+    lead(state, 0.016, rest=0.0)
+    copies = [state.copy(), palpo.restore(state.save(tmp_path / "inside.palpo"))]
+    first = lead(state, 0.024, 0.010)
+    for copy in copies:
+        np.testing.assert_array_equal(lead(copy, 0.024, 0.010), first)

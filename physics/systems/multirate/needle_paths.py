@@ -157,11 +157,15 @@ class NeedlePath:
         self.number, self.spec, self.body = number, spec, body
         self.places = MaterialPlaces(body)
         self.triangles = body.mesh.surface().triangles
-        self.rest = np.zeros((0, 3))
-        """Places of the planned points in the material at rest [m]."""
-        self.unresolved = np.full(len(body.inner), THINNEST)
+        room = len(body.inner)
+        self.rest, self.cells = np.zeros((room, 3)), np.zeros(room, np.intp)
+        """Places of the planned points in the material at rest [m], and the elements that they are in."""
+        self.unresolved = np.full(room, THINNEST)
         """ln(R/r) of each point, by which it sinks in beside the mesh."""
-        self.plan, self.ends, self.count = 0, False, 0
+        self.plan = self.planned = self.count = 0
+        """Number of the plan; points of it, and of the path that the servo has told."""
+        self.ends = False
+        """Whether the last planned point is where the tissue ends."""
 
     def look(self, x: Floats, u: Floats, told: NDArray, takes: float) -> None:
         """The plan for what the servo told: x, u (points, 3) of all points [m], [m/s]; takes: a step [s]."""
@@ -169,13 +173,14 @@ class NeedlePath:
         ahead = (x[tip] - x[next_]) / np.linalg.norm(x[tip] - x[next_])
         quick = int(np.linalg.norm(u[tip]) * SERVICE * takes / spec.spacing) + 2
         self.count = int(told["count"])
-        if self.count == 0 or not len(self.rest):
+        if self.count == 0 or self.planned == 0:
             reach = math.inf if self.count else spec.spacing * (quick + LEAST_AHEAD)
             start = self._entry(x[tip], told, reach)
-            self.rest, self.plan = np.zeros((0, 3)) if start is None else start[None], self.plan + 1
-        self.rest = self.rest[: max(1, self.count + quick)]
+            self.plan, self.planned = self.plan + 1, 0
+            if start is not None:
+                self._add(start, ahead, -np.inf)
+        self.planned = min(self.planned, max(1, self.count + quick))
         self._lay(ahead, self.count + quick + LEAST_AHEAD)
-        self._place()
 
     def _entry(self, tip: Floats, told: NDArray, reach: float) -> Floats | None:
         """Where on the surface at rest the tip touches, or is nearest to; None out of reach [m]."""
@@ -193,31 +198,29 @@ class NeedlePath:
     def _lay(self, ahead: Floats, most: int) -> None:
         """Points on along the needle's direction, up to so many, or to where the body ends."""
         self.ends = False
-        while 0 < len(self.rest) < min(most, len(self.body.inner)):
-            last = self.rest[-1]
-            cell, _ = self.places.find(last, -np.inf)
-            along = np.linalg.solve(self.places.gradient(cell, self.body.x), ahead)
-            step = last + self.spec.spacing * along / np.linalg.norm(along)
-            if self.places.find(step)[0] < 0:
-                self.ends = True
-                return
-            self.rest = np.vstack([self.rest, step])
+        while 0 < self.planned < min(most, len(self.rest)) and not self.ends:
+            k = self.planned - 1
+            along: Floats = np.linalg.solve(self.places.gradient(int(self.cells[k]), self.body.x), ahead)
+            along /= np.linalg.norm(along)
+            place = self.rest[k] + self.spec.spacing * along
+            self.ends = not self._add(place, along)
 
-    def _place(self) -> None:
-        """The body's inner points are at the planned places."""
-        places, spec = self.places, self.spec
-        for k, place in enumerate(self.rest):
-            cell, weights = places.find(place, -np.inf)
-            shares = places.shares(weights)
-            self.body.inner[k], self.body.inner_weights[k] = places.cells[cell], shares
-            along = self.rest[k] - self.rest[k - 1] if k else self.rest[min(1, len(self.rest) - 1)] - place
-            size = float(np.linalg.norm(along))
-            if size > 0.0:
-                self.unresolved[k] = places.unresolved(cell, shares, along / size, spec.radius)
+    def _add(self, place: Floats, along: Floats, least: float = INSIDE) -> bool:
+        """Another point of the plan, and the body's inner point there; False outside of the body by
+        `least`."""
+        cell, weights = self.places.find(place, least)
+        if cell < 0:
+            return False
+        k, places, shares = self.planned, self.places, self.places.shares(weights)
+        self.rest[k], self.cells[k] = place, cell
+        self.body.inner[k], self.body.inner_weights[k] = places.cells[cell], shares
+        self.unresolved[k] = places.unresolved(cell, shares, along, self.spec.radius)
+        self.planned = k + 1
+        return True
 
     def points(self) -> NDArray[np.int32]:
         """Global numbers of the planned points: about the tip first, then evenly along the path."""
-        n = len(self.rest)
+        n = self.planned
         near = [k for k in (self.count, self.count - 1, self.count + 1) if 0 <= k < n]
         order, stride = near, 1 << max(0, n.bit_length())
         while stride:
@@ -229,5 +232,5 @@ class NeedlePath:
     def write(self, frame: ConstraintFrame, f: int) -> None:
         """The plan into slot f of a frame."""
         path = frame.paths[f, self.number]
-        path["plan"], path["planned"], path["ends"] = self.plan, len(self.rest), int(self.ends)
+        path["plan"], path["planned"], path["ends"] = self.plan, self.planned, int(self.ends)
         frame.path_unresolved[f, self.number, : len(self.unresolved)] = self.unresolved
