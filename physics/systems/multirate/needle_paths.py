@@ -200,8 +200,8 @@ class NeedlePath:
         self.ends = False
         while 0 < self.planned < min(most, len(self.rest)) and not self.ends:
             k = self.planned - 1
-            along: Floats = np.linalg.solve(self.places.gradient(int(self.cells[k]), self.body.x), ahead)
-            along /= np.linalg.norm(along)
+            turned = np.linalg.solve(self.places.gradient(int(self.cells[k]), self.body.x), ahead)
+            along = (turned / np.linalg.norm(turned)).astype(np.float64)
             place = self.rest[k] + self.spec.spacing * along
             self.ends = not self._add(place, along)
 
