@@ -188,10 +188,11 @@ def _step_of(s, k):
 
 
 @kernel
-def _grow(s, inside, looked, ahead):
+def _grow(s, inside, looked, ends, ahead):
     """How far the channel is cut, and another point of the path for each inner point that it has come to.
 
-    The tip that cuts is ahead of the channel's end by what the tissue has yielded.
+    The tip that cuts is ahead of the channel's end by what the tissue has yielded. It goes no farther than
+    the tissue, which ends at the last point if it `ends`.
     """
     x, tip, mine = _look(s, FLESH).x, _look(s, NEEDLE).x[0], s.force.shape[0] - 1
     along = dot3(s.yielded[mine], ahead)
@@ -210,6 +211,8 @@ def _grow(s, inside, looked, ahead):
             s.force[k, i] = s.yielded[k, i] = 0.0
         inside.count = k + 1
         s.cut[0] = beyond
+    if ends == 1:
+        s.cut[0] = 0.0
 
 
 @kernel
@@ -339,6 +342,7 @@ def find_path(s, contacts, h):
     if inside.count == 0 and not s.enters[0]:
         inside.plan = path.plan
         return True
+    ends = path.ends if path.planned <= inside.count + 2 else 0
     looked, ahead, cuts = min(inside.count + 2, path.planned), s.vectors[0], s.vectors[3]
     if looked < inside.count + (1 if inside.count == 0 else 0):
         s.enters[0] = False
@@ -353,7 +357,7 @@ def find_path(s, contacts, h):
         inside.plan = path.plan
     _place_path(s, inside, path.plan)
     if inside.count > 0:
-        _grow(s, inside, looked, cuts)
+        _grow(s, inside, looked, ends, cuts)
         out = 0.0
         for i in range(3):
             out += (s.at[0, i] - _look(s, NEEDLE).x[0, i]) * ahead[i]
@@ -363,7 +367,7 @@ def find_path(s, contacts, h):
     _set_apart(s, inside.count > 0)
     if inside.count > 0:
         _add_shaft(s, contacts, inside)
-        _add_tip(s, contacts, inside, looked, path.ends, cuts)
+        _add_tip(s, contacts, inside, looked, ends, cuts)
     return True
 
 

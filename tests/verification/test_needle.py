@@ -249,3 +249,43 @@ def test_a_copy_goes_on_as_its_original_while_the_needle_is_inside(tmp_path):
     first = lead(state, 0.024, 0.010)
     for copy in copies:
         np.testing.assert_array_equal(lead(copy, 0.024, 0.010), first)
+
+
+SKIN = """
+[[bodies]]
+name = "skin"
+kind = "tets"
+elements = "tet10"
+geometry = { kind = "block", size = ["50 mm", "8 mm", "50 mm"], divisions = [5, 2, 5] }
+placement = { position = [0, "48 mm", 0] }
+material = { youngs_modulus = "40 kPa", poisson_ratio = 0.45, density = "1000 kg/m3" }
+fixed = [{ box = [[-0.026, 0, -0.1], [-0.024, 0.1, 0.1]] }, { box = [[0.024, 0, -0.1], [0.026, 0.1, 0.1]] }]
+[[needles]]
+body = "needle"
+tissue = "skin"
+puncture = "0.3 N"
+cutting = "0.2 N"
+friction = "40 N/m"
+[tool]
+"""
+
+
+def test_through_a_layer_into_the_next_each_rubs_over_its_own_thickness():
+    text = (
+        GEL.replace("[tool]\n", SKIN)
+        .replace("0.003, 0.042", "0.003, 0.060")
+        .replace("0.003, 0.142", "0.003, 0.160")
+    )
+    state = palpo.load(text).build().start()
+    top, first = np.array(state.model.held), []
+    for depth in np.arange(0.002, 0.044, 0.002):
+        force = state.step(hand=top - [0.0, depth, 0.0], ticks=200).force[-1, 1]
+        gel, skin = state.needles
+        assert skin.inside <= 0.0085  # 8 mm, a little pulled apart
+        if skin.inside > 0.0 and not first:
+            first = [depth]
+            assert gel.inside == 0.0
+    assert gel.inside > 0.010
+    assert skin.inside > 0.0075
+    rubbed = CUTTING + FRICTION * gel.inside + 40.0 * skin.inside
+    assert force == pytest.approx(rubbed, rel=0.05)

@@ -29,6 +29,10 @@ LEAST_AHEAD = 4
 SERVICE = 2.5
 """Times that a step takes until the next frame is there, as that of candidates is (krylov.LIFE)."""
 
+EXIT, NO_STEP = 0.02, 0.1
+"""Shares of the spacing: to which the place is found where a line leaves the body; and from the last point on
+from which that is a point of its own."""
+
 INSIDE = -1e-9
 """Least barycentric weight of a place that is in an element."""
 
@@ -67,7 +71,8 @@ class MaterialPlaces:
     def __init__(self, body: SoftBody) -> None:
         cells = body.mesh.cells
         if cells.shape[1] not in (4, 10):
-            raise InputError(f'body "{body.name}" is made of hexahedra: a needle goes into tetrahedra alone.')
+            said = 'a needle goes into tetrahedra alone; choose elements = "tet10"'
+            raise InputError(f'body "{body.name}" is made of hexahedra: {said}.')
         self.nodes, self.cells = body.mesh.nodes, cells
         corners = self.nodes[cells[:, :4]]
         self.origin = corners[:, 0]
@@ -202,8 +207,21 @@ class NeedlePath:
             k = self.planned - 1
             turned = np.linalg.solve(self.places.gradient(int(self.cells[k]), self.body.x), ahead)
             along = (turned / np.linalg.norm(turned)).astype(np.float64)
-            place = self.rest[k] + self.spec.spacing * along
-            self.ends = not self._add(place, along)
+            self.ends = not self._add(self.rest[k] + self.spec.spacing * along, along)
+            if self.ends:
+                self._add_last(self.rest[k], along)
+
+    def _add_last(self, last: Floats, along: Floats) -> None:
+        """The place where the line from the last point leaves the body, if that is not at once."""
+        inside, outside = 0.0, self.spec.spacing
+        while outside - inside > EXIT * self.spec.spacing:
+            middle = 0.5 * (inside + outside)
+            if self.places.find(last + middle * along)[0] < 0:
+                outside = middle
+            else:
+                inside = middle
+        if inside > NO_STEP * self.spec.spacing:
+            self._add(last + inside * along, along)
 
     def _add(self, place: Floats, along: Floats, least: float = INSIDE) -> bool:
         """Another point of the plan, and the body's inner point there; False outside of the body by
