@@ -139,7 +139,8 @@ def gather(e):
         for i in range(3):
             p.b[3 * k + i], p.r[3 * k + i] = e.b[3 * block + i], e.r[3 * block + i]
         if first <= k < first + m and is_shaft(contacts, block - first):
-            p.limits[p.shafts[0], 0], p.limits[p.shafts[0], 1] = contacts.limits[block - first]
+            limits = contacts.limits[block - first]
+            p.limits[p.shafts[0], 0], p.limits[p.shafts[0], 1] = limits[0], limits[1]
             p.shafts[0] += 1
         elif first <= k < first + m:
             p.mu[k - first] = contacts.mu[block - first]

@@ -84,7 +84,8 @@ void main() {
     colour += round * own * (0.25 + own);
 #ifndef PATTERNED
     float upward = 0.5 + fill * n.y - 0.5 * v.y;  // where the mirrored eye looks, 0 down to 1 up
-    colour = mix(colour, (0.12 + 0.88 * own) * (0.25 + 1.1 * upward * upward), mirror);
+    float bright = 0.88 + 0.12 / max(dot(own, vec3(0.3, 0.6, 0.1)), 0.06);  // of a mirror of the body's own hue
+    colour = mix(colour, bright * own * (0.25 + 1.1 * upward * upward), mirror);
 #endif
     colour = mix(colour, own, shown);
     // the light's image by the sixteenth power

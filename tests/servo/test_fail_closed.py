@@ -23,7 +23,7 @@ from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.compliance import chain, fixed, surface
-from palpo.physics.engine import dissipating, relaxing, stepping, sweeping
+from palpo.physics.engine import dissipating, insertion, relaxing, stepping, sweeping
 from palpo.physics.engine import servo as engine_servo
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -142,6 +142,7 @@ CALLBACKS = {
     "snap's link": snap_servo.snap_link,
     "suction's link": suction_servo.suction_link,
     "engine": whole_step.engine_step,
+    "needle in tissue": insertion.insertion_detector,
     "fixed bodies": fixed.fixed_unit,
     "chains": chain.chain_unit,
     "surfaces": surface.surface_unit,

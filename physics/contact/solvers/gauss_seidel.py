@@ -36,8 +36,8 @@ def sweep_contacts(w, b, mu, limits, r, u, status, first, tolerance, max_sweeps,
             if k < contacts:
                 status[k] = solve_contact(block, free, mu[k], own)
             else:
-                least, most = limits[k - contacts]
-                status[k] = solve_shaft(block, free, least, most, own)
+                limit = limits[k - contacts]
+                status[k] = solve_shaft(block, free, limit[0], limit[1], own)
             for c in range(3):
                 size += own[c] ** 2
             change = close_block(w, r, ahead, i, first, last, own, change)
