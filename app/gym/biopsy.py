@@ -4,21 +4,18 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of, known_only, require
+from palpo.app.gym.of_state import Observation, StateEnv
 from palpo.app.library.scene import Scene
-from palpo.app.library.state import State
 from palpo.config.load import load_scene
 from palpo.config.words import Refusal
 from palpo.physics.systems.multirate.needle_paths import NeedlePath
 
 Floats = NDArray[np.float64]
-Observation = NDArray[np.float32]
 
 PERIOD = 0.02
 """Of a step [s]."""
@@ -57,7 +54,7 @@ class BiopsyVariation:
         require(self, ("pace",))
 
 
-class BiopsyEnv(gymnasium.Env[Observation, Observation]):
+class BiopsyEnv(StateEnv):
     """Bring a needle's tip to a target inside soft tissue that breathes.
 
     The needle is pushed in without being turned; tissue gives way, rubs, and is carried along. The body moves
@@ -92,19 +89,18 @@ class BiopsyEnv(gymnasium.Env[Observation, Observation]):
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError and Refusal for what cannot be built."""
-        made, self.render_mode = Scene.of(load_scene(scene, overrides), scene), render_mode
+        super().__init__(render_mode)
+        made = Scene.of(load_scene(scene, overrides), scene)
         if not getattr(made.spec, "needles", ()):
             raise Refusal(f"{scene}: this environment needs a scene with a table `needles`, such as `biopsy`")
         self.errors = errors_of(BiopsyVariation, errors)
         self._model, self._ticks = made.build(), round(PERIOD / made.dt)
-        self._state: State | None = None
         self._drew: dict[str, Any] = {}
         self._axes, self._start, self._hand = np.eye(3), np.zeros(3), np.zeros(3)
         self._cell, self._weights = 0, np.zeros(4)
         self._best, self._steps = math.inf, 0
         self.action_space = Box(-1.0, 1.0, (3,), np.float32)
         self.observation_space = Box(-BOUND, BOUND, (10,), np.float32)
-        self._artist = Artist()
 
     @property
     def _path(self) -> NeedlePath:
@@ -202,20 +198,6 @@ class BiopsyEnv(gymnasium.Env[Observation, Observation]):
         seen = np.concatenate([self._hand, sight, force, [depth]]) / UNIT
         seen[3:] += self.errors.noise * self.np_random.standard_normal(7)
         return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
-
-    def render(self) -> Any:
-        """A picture (480, 640, 3) of the present state; raises RenderUnavailable where there is no EGL."""
-        if self.render_mode is None or self._state is None:
-            return None
-        state = self._state
-        return self._artist.picture(state, lambda: state.rig.visual, state.tick)
-
-    def close(self) -> None:
-        """Give threads and the picture's resources back."""
-        self._artist.close()
-        if self._state is not None:
-            self._state.close()
-            self._state = None
 
 
 def straight_in(seen: Observation) -> Observation:

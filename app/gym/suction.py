@@ -4,16 +4,14 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from palpo.app.gym.artist import Artist
 from palpo.app.gym.drawn import errors_of, known_only, require
+from palpo.app.gym.of_state import Observation, StateEnv
 from palpo.app.library.model import Model
 from palpo.app.library.scene import Scene
-from palpo.app.library.state import State
 from palpo.config.load import load_scene
 from palpo.config.schema.body import Rigid
 from palpo.config.schema.gas import PassiveGas
@@ -21,7 +19,6 @@ from palpo.config.schema.suction import SuctionScene
 from palpo.config.words import Refusal
 
 Floats = NDArray[np.float64]
-Observation = NDArray[np.float32]
 
 PERIOD = 0.01
 """Of a step [s]."""
@@ -70,7 +67,7 @@ class LiftVariation:
         require(self, ("mass", "leak", "friction"))
 
 
-class SuctionEnv(gymnasium.Env[Observation, Observation]):
+class SuctionEnv(StateEnv):
     """Place a suction cup on a cube, press it, lift the cube, and hold it.
 
     The cup hangs on a spring and a damper that pull it to a target; the agent moves the target. What the cup
@@ -117,7 +114,8 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         render_mode: str | None = None,
     ) -> None:
         """Raises ConfigError and Refusal for what cannot be built."""
-        self.scene, self.render_mode = Scene.of(load_scene(scene, overrides), scene), render_mode
+        super().__init__(render_mode)
+        self.scene = Scene.of(load_scene(scene, overrides), scene)
         self.errors = errors_of(LiftVariation, errors)
         spec = self.scene.spec
         if not _usable(spec):
@@ -128,14 +126,12 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         assert isinstance(spec, SuctionScene) and isinstance(spec.partner, Rigid)
         self._body, self._ticks = spec.partner.name, round(PERIOD / self.scene.dt)
         self._models: dict[int, Model] = {}
-        self._state: State | None = None
         self._late: deque[Floats] = deque(maxlen=1)
         self._target, self._start, self._away = np.zeros(3), np.zeros(3), np.zeros(3)
         self._sight = np.zeros(2)
         self._rest = self._best = self._hung = self._longest = 0.0
         self.action_space = Box(-1.0, 1.0, (3,), np.float32)
         self.observation_space = Box(-BOUND, BOUND, (11,), np.float32)
-        self._artist = Artist()
 
     def _model(self, variant: int) -> Model:
         """A variant, built when it is first wanted; drawn by its number, the same for every seed."""
@@ -224,20 +220,6 @@ class SuctionEnv(gymnasium.Env[Observation, Observation]):
         seen = np.concatenate([self._target, self._late[0], sight]) / UNIT
         seen[3:9] += self.errors.noise * self.np_random.standard_normal(6)
         return np.nan_to_num(np.clip(seen, -BOUND, BOUND)).astype(np.float32)
-
-    def render(self) -> Any:
-        """A picture (480, 640, 3) of the present state; raises RenderUnavailable where there is no EGL."""
-        if self.render_mode is None or self._state is None:
-            return None
-        state = self._state
-        return self._artist.picture(state, lambda: state.rig.visual, state.tick)
-
-    def close(self) -> None:
-        """Give threads and the picture's resources back."""
-        self._artist.close()
-        if self._state is not None:
-            self._state.close()
-            self._state = None
 
 
 def _usable(spec: Any) -> bool:

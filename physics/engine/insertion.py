@@ -344,7 +344,7 @@ def find_path(s, contacts, h):
         return True
     ends = path.ends if path.planned <= inside.count + 2 else 0
     looked, ahead, cuts = min(inside.count + 2, path.planned), s.vectors[0], s.vectors[3]
-    if looked < inside.count + (1 if inside.count == 0 else 0):
+    if looked < max(1, inside.count):
         s.enters[0] = False
         return True  # no frame has this path's points any more, or yet
     if not _place(s, NEEDLE, s.needle.shape[0], h) or not _place(s, FLESH, looked, h):
