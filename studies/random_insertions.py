@@ -38,9 +38,10 @@ REST = 1500
 """Ticks of rest before and after."""
 LOOK = 20
 """Ticks between two looks at the needle."""
-AWAY = 2e-5
-"""As in `tests/verification/test_needle.py`: how far from where it was a node may be after the rest [m].
-Of a swing of 40 mm the least damped body, exp(-alpha t / 2), has 1e-8 m then."""
+DAMPED = 20.0, 60.0
+"""Bodies' damping by their mass, alpha [1/s]."""
+AWAY = DEEPEST * float(np.exp(-0.5e-3 * DAMPED[0] * REST))
+"""How far from where it was a node may be after the rest [m]: what is left of a swing by all of the way."""
 
 
 def scene_of(rng: np.random.Generator) -> tuple[str, Floats]:
@@ -73,7 +74,7 @@ law = "{law}"
 youngs_modulus = {10.0 ** rng.uniform(3.5, 4.8)}
 poisson_ratio = {rng.uniform(0.2, 0.48)}
 density = 1000
-alpha = {rng.uniform(20.0, 60.0)}
+alpha = {rng.uniform(*DAMPED)}
 [[bodies]]
 name = "needle"
 kind = "beam"
@@ -197,7 +198,7 @@ def judged(rows: Sequence[Row]) -> list[Line]:
             greatest(row["away_m"] for row in rows),
             AWAY,
             "m",
-            "as after one",
+            "exp(-alpha t / 2)",
         ),
         at_least(
             f"{name}: work of the hand beyond that of cutting", spent, 0.0, "J", "the rest is friction's"

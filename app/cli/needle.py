@@ -14,6 +14,7 @@ from rich.table import Table
 from palpo.app.cli.progress import Progress
 from palpo.app.library.scene import Scene
 from palpo.app.library.state import State
+from palpo.app.report.figures import draw_ways
 from palpo.config.load import load_scene
 from palpo.config.words import Refusal
 
@@ -57,7 +58,7 @@ def insert(
         model = loaded.build()
         state = model.start()
     [needle, *_] = state.needles
-    ahead, begin = _direction(state), np.array(model.held)
+    ahead, begin = needle.ahead, np.array(model.held)
     rows: list[tuple[float, ...]] = []
     most = depth + _size(state)
 
@@ -89,13 +90,6 @@ def insert(
     state.close()
     ways, inside, along, across, aside = np.array(rows).T
     return f"{needle.needle} in {needle.tissue}", Ways(ways, inside, along, across, aside, turned)
-
-
-def _direction(state: State) -> Floats:
-    """That in which the needle points at rest."""
-    scene = state.rig.scene  # type: ignore[attr-defined]
-    tip, behind = scene.rest[scene.needles[0].spec.points[:2]]
-    return np.asarray((tip - behind) / np.linalg.norm(tip - behind))
 
 
 def _size(state: State) -> float:
@@ -138,14 +132,9 @@ def write_ways(folder: Path, ways: Ways) -> list[Path]:
         out.writerows(np.column_stack(ways[:5]).tolist())
     figure = Figure(figsize=(7.0, 4.5), layout="constrained")
     axes = figure.subplots()
-    into, out_of = slice(0, ways.turned), slice(ways.turned, None)
-    axes.plot(1e3 * ways.way[into], ways.along[into], lw=1.4, label="in")
-    axes.plot(1e3 * ways.way[out_of], ways.along[out_of], lw=1.4, label="out")
-    peak, at, _ = peak_and_drop(ways)
-    axes.plot(1e3 * at, peak, "o", ms=5, color="black")
-    axes.annotate("puncture", (1e3 * at, peak), (6, 4), textcoords="offset points")
-    axes.axhline(0.0, lw=0.6, color="0.6")
-    axes.set(xlabel="way of the hand along the needle [mm]", ylabel="force along the needle [N]")
-    axes.legend(frameon=False)
+    into = np.arange(len(ways.way)) < ways.turned
+    peak = np.flatnonzero(into & (ways.way == peak_and_drop(ways)[1]))[:1]
+    draw_ways(axes, 1e3 * ways.way, ways.along, into, peak)
+    axes.set_xlabel("way of the hand along the needle [mm]")
     figure.savefig(picture, dpi=150)
     return [numbers, picture]

@@ -3,7 +3,10 @@
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
+from palpo.app.runtime.rigs import Rig
+from palpo.haptics.control import tick_count
 from palpo.physics.exchange.snapshot import SceneState
 
 SHARES = (0.2, 0.4, 0.6, 0.8)
@@ -48,9 +51,12 @@ class Album:
         self._kept: list[tuple[str, SceneState]] = []
         self._strongest: SceneState | None = None
         self._last: SceneState | None = None
+        self._deep: list[tuple[float, ...]] = []
 
-    def look(self, state: SceneState) -> None:
-        """Keep a copy of the state if its moment has come."""
+    def look(self, state: SceneState, rig: Rig) -> None:
+        """Keep a copy of the state if its moment has come, and how deep the rig's needles are."""
+        if needles := rig.needles():
+            self._deep.append((float(tick_count(rig.servo)) * rig.dt, *(needle.inside for needle in needles)))
         if not np.isfinite(state.vertices).all():
             return
         kept = state.copy()
@@ -63,6 +69,13 @@ class Album:
             self._kept.append((f"At {state.time:.2f} s", kept))
         if self._strongest is None or _force(kept) > _force(self._strongest):
             self._strongest = kept
+
+    def depths(self, time: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Length of each needle that is inside [m] at these times [s], (n, needles)."""
+        if not self._deep:
+            return np.zeros((len(time), 0))
+        at, *inside = np.array(self._deep).T
+        return np.stack([np.interp(time, at, one) for one in inside], axis=1)
 
     def states(self) -> list[tuple[str, SceneState]]:
         """Titles and states in the order of time."""

@@ -82,6 +82,40 @@ def position(series: Series) -> Figure:
     return figure
 
 
+def needles(series: Series) -> Figure:
+    """Force along each needle over the length of it that is inside, both ways, with its punctures."""
+    inside = _array(series, "needle_inside_m", "needles")
+    along = _array(series, "needle_along_N", "needles", len(inside))
+    names = series["needles"]
+    figure, axes = _figure(2.9 * len(names), rows=len(names))
+    for ax, name, depth, force in zip(axes, names, inside.T, along.T, strict=True):
+        events = np.flatnonzero((depth[:-1] <= 0.0) & (depth[1:] > 0.0))
+        draw_ways(ax, 1e3 * depth, force, np.append(np.diff(depth) >= 0.0, True), events)
+        ax.set(title=name, xlabel="length that is inside [mm]")
+    return figure
+
+
+def draw_ways(
+    ax: Axes,
+    at: NDArray[np.float64],
+    along: NDArray[np.float64],
+    into: NDArray[np.bool_],
+    punctures: NDArray[np.int64],
+) -> None:
+    """Force `along` (n,) [N] a needle over `at` (n,), where it goes `into` (n,) the tissue and where it is
+    drawn out, with the rows of its punctures as events."""
+    for label, here in (("in", into), ("out", ~into)):
+        # a way ends at the first row of the next, so that no gap is left
+        shown = here | np.append(False, here[:-1])
+        ax.plot(np.where(shown, at, np.nan), np.where(shown, along, np.nan), lw=1.3, label=label)
+    for k in punctures:
+        ax.plot(at[k], along[k], "o", ms=5, color=INK)
+        ax.annotate("puncture", (at[k], along[k]), (6, 4), textcoords="offset points")
+    ax.axhline(0.0, lw=0.6, color=FAINT)
+    ax.set_ylabel("force along the needle [N]")
+    _legend(ax)
+
+
 def servo_times(series: Series, result: Mapping[str, Any]) -> Figure:
     """Histograms of the servo's lateness and of its step time, on logarithmic bins."""
     servo = result.get("servo") or {}

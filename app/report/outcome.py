@@ -38,7 +38,7 @@ class Outcome:
     """A run that has ended."""
 
     result: dict[str, Any]
-    series: dict[str, NDArray]
+    series: dict[str, Any]
     geometry: SceneGeometry
     states: list[tuple[str, SceneState]]
     """Moments for the pictures, with their titles."""
@@ -141,17 +141,19 @@ def largest(force: NDArray[np.float64]) -> float:
 def outcome_of(result: dict[str, Any], rig: Rig, spec: BaseScene, album: Album, columns: Columns) -> Outcome:
     """The outcome of a run or a replay, from its result and what was seen of it."""
     return Outcome(
-        result, series_of(rig, columns), rig.visual.geometry, album.states(), album.film.states, spec.view,
-        config_text(spec),
+        result, series_of(rig, album, columns), rig.visual.geometry, album.states(), album.film.states,
+        spec.view, config_text(spec),
     )  # fmt: skip
 
 
-def series_of(rig: Rig, columns: Columns) -> dict[str, NDArray]:
+def series_of(rig: Rig, album: Album, columns: Columns) -> dict[str, Any]:
     """What the report's figures are drawn from."""
     every = slice(None, None, rig.ratio)
     statistics = rig.servo.statistics
     filled = np.flatnonzero(statistics.histograms.sum(axis=0))
     used = slice(int(filled[0]), int(filled[-1]) + 1) if len(filled) else slice(0, 1)
+    needles = rig.needles()
+    pushed = -vectors(columns, "force_x", "force_y", "force_z")
     edges = _coarse(bin_edges_us()[used.start : used.stop + 1])
     return {
         "time_s": columns["time_s"],
@@ -159,6 +161,9 @@ def series_of(rig: Rig, columns: Columns) -> dict[str, NDArray]:
         "force_sent_N": vectors(columns, "sent_x", "sent_y", "sent_z"),
         "position_m": vectors(columns, "px", "py", "pz"),
         "held_m": vectors(columns, "held_x", "held_y", "held_z"),
+        "needles": [f"{needle.needle} in {needle.tissue}" for needle in needles],
+        "needle_inside_m": album.depths(columns["time_s"]),
+        "needle_along_N": pushed @ np.array([needle.ahead for needle in needles]).reshape(-1, 3).T,
         "low_time_s": columns["time_s"][every],
         "contacts": columns["contacts"][every],
         "late_edges_us": edges,

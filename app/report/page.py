@@ -8,8 +8,8 @@ mean_last_half_second, max_norm}, `penetration_m` {max}, `mass_kg` {body: ...}, 
 `clock_baseline_us`; each distribution is {p50, p99, p999, max}.
 
 Keys of `series`: time_s (n,) with force_commanded_N, force_sent_N, position_m and held_m (n, 3) at the
-servo's rate; low_time_s (k,) with contacts (k,) or (k, 4) by state; late_edges_us (b + 1,) with late_counts
-(b,), and step_edges_us with step_counts.
+servo's rate; needles (m,) with needle_inside_m and needle_along_N (n, m); low_time_s (k,) with contacts (k,)
+or (k, 4) by state; late_edges_us (b + 1,) with late_counts (b,), and step_edges_us with step_counts.
 """
 
 from __future__ import annotations
@@ -228,6 +228,18 @@ def _parts(folder: Path, result: Mapping[str, Any], series: Mapping[str, Any]) -
             return PageSection(title, note, why=str(why))
         return PageSection(title, note, image=_data_url(path), curves=data)
 
+    needles = (
+        [
+            part(
+                "needles",
+                "Needles",
+                "Force along each needle over the length of it that is inside, in and out.",
+                lambda: figures.needles(series),
+            )
+        ]
+        if len(series.get("needles", ()))
+        else []
+    )
     return [
         part(
             "force",
@@ -243,6 +255,7 @@ def _parts(folder: Path, result: Mapping[str, Any], series: Mapping[str, Any]) -
             lambda: figures.position(series),
             curves.position_curves(series),
         ),
+        *needles,
         part(
             "contacts",
             "Contacts",

@@ -207,7 +207,7 @@ class _Rerun:
             self.visual.follow_servo()
             # nothing was published yet
             rest = self.visual.vertices.copy()
-            self.album.look(replace(self.visual.latest()[0], vertices=rest))
+            self.album.look(replace(self.visual.latest()[0], vertices=rest), self.now)
         self.trace = RingTrace(self.now.servo, names=None)
         try:
             if self.lock_step:
@@ -246,7 +246,7 @@ class _Rerun:
             self._done += span
             self.trace.take()
             if self.film is not None:
-                self.album.look(self.visual.latest()[0])
+                self.album.look(self.visual.latest()[0], self.now)
 
     def _to_picture(self) -> int:
         """Ticks to the film's next picture, at least one."""
@@ -280,7 +280,7 @@ class _Rerun:
         """After a slow step: keep a picture, and ask for the changes before the next."""
         state, fresh = self.visual.latest()
         if fresh:
-            self.album.look(state)
+            self.album.look(state, self.now)
         self._change()
 
     def _by_schedule(self) -> None:

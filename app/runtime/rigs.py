@@ -116,6 +116,8 @@ class NeedleReading(NamedTuple):
     """Length of the shaft that is in the channel [m]."""
     path: NDArray[np.float64]
     """Points of the channel, the first where it went in, (n, 3) [m]."""
+    ahead: NDArray[np.float64]
+    """Where it points at rest, (3,)."""
 
 
 class Rig(ABC):

@@ -339,14 +339,14 @@ class Session:
             slow.join(PATIENCE)
             self._hear(servo)
             self._why = servo.reason
-        self.album.look(self.visual.latest()[0])
+        self.album.look(self.visual.latest()[0], self.rig)
 
     def _look_on(self, servo: ServoDriver, watch: Watch | None) -> None:
         """Until the servo ends: keep pictures, show them, ask it to stop when the run is over or must be."""
         while servo.running:
             state, fresh = self.visual.latest()
             if fresh:
-                self.album.look(state)
+                self.album.look(state, self.rig)
             self._check(self.recorder)
             over = tick_count(self.rig.servo) - self.rig.behind >= self.ticks
             if over or self.slow.failure or self._broken:
@@ -379,7 +379,7 @@ class Session:
         def each() -> None:
             state, fresh = self.visual.latest()
             if fresh:
-                self.album.look(state)
+                self.album.look(state, self.rig)
             if watch is not None:
                 watch(state, fresh)
             if rig.lock.tick % BATCH < rig.ratio:

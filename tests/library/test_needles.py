@@ -6,6 +6,7 @@ import pytest
 
 import palpo
 from palpo.app.cli.main import main
+from palpo.app.report import figures
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
 from palpo.haptics.cues import CLICK
@@ -72,5 +73,11 @@ def test_a_needle_outside_has_no_channel():
 def test_a_puncture_is_felt_and_heard_as_a_click():
     session = Session(Options("biopsy", device="mock", baseline=False, lock_step=True, duration=2.5))
     session.prepare()
-    session.run()
+    series = session.run().series
     assert session.rig.servo.cues.counts[CLICK] == 1
+    # its report marks the same one, at the force that the surface gives way at, and nothing else
+    [axes] = figures.needles(series).axes
+    assert [text.get_text() for text in axes.texts] == ["puncture"]
+    outside = series["needle_inside_m"][:, 0] == 0.0
+    assert series["needle_along_N"][outside, 0].max() == pytest.approx(0.6, rel=0.1)
+    assert series["needle_inside_m"].max() > 0.005

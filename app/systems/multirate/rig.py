@@ -97,7 +97,9 @@ class MultirateRig(Rig):
             points = self.high.path[path.number, : now["count"]].copy()
             names = self.scene.names
             depth, inside = float(now["depth"]), float(now["inside"])
-            found.append(NeedleReading(names[needle], names[tissue], depth, inside, points))
+            tip, behind = self.scene.rest[path.spec.points[:2]]
+            ahead = (tip - behind) / np.linalg.norm(tip - behind)
+            found.append(NeedleReading(names[needle], names[tissue], depth, inside, points, ahead))
         return found
 
     def cavities(self) -> list[CavityReading]:
