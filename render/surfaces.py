@@ -26,6 +26,8 @@ SHADOW_OFFSET = -2.0
 EDGE_OPACITY = 0.38
 VEIL, EDGES = (0.17, 0.34), (0.42, 0.6)
 """Opacity of the faces and of the edges of the shape at rest, and of a ghost."""
+THROUGH = 0.45
+"""Opacity of a needle behind a surface."""
 NO_VALUE = -1.0
 MAPPED, PATTERNED = "MAPPED", "PATTERNED"
 """What programs for colours by a value and for specks are compiled with."""
@@ -99,6 +101,10 @@ class _Body:
     @property
     def colour(self) -> tuple[float, float, float]:
         return self._drawable.colour
+
+    @property
+    def pierces(self) -> bool:
+        return self._drawable.pierces
 
     def mapped(self, values: Floats | None) -> bool:
         """Whether any of the scene's values is this body's."""
@@ -248,6 +254,7 @@ class SurfaceLayer:
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(1.0, 1.0)
         self._each(to_clip, eye, light, _Body.skin)
+        self._draw_through(to_clip, eye, light)
         gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glEnable(gl.GL_BLEND)
         if smooth:
@@ -261,6 +268,26 @@ class SurfaceLayer:
             for body in self._bodies:
                 self._flat.set(colour=(*(0.25 * np.array(body.colour)), EDGE_OPACITY))
                 body.edges()
+
+    def _draw_through(self, to_clip: Floats, eye: Floats, light: Floats) -> None:
+        """Draw of needles, dimly, what is behind a surface."""
+        needles = [body for body in self._bodies if body.pierces]
+        if not needles:
+            return
+        program = self._lit[""]
+        program.use(to_clip=to_clip, eye=eye, light=light, glow=0.0)
+        gl.glDepthFunc(gl.GL_GREATER)
+        gl.glDepthMask(False)
+        gl.glEnable(gl.GL_BLEND)
+        gl.glEnable(gl.GL_CULL_FACE)
+        for body in needles:
+            program.set(colour=(*body.colour, THROUGH))
+            program.set(gloss=body.look.gloss, depth=body.look.depth, mirror=body.look.mirror)
+            body.faces()
+        gl.glDisable(gl.GL_CULL_FACE)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glDepthMask(True)
+        gl.glDepthFunc(gl.GL_LESS)
 
     def _each(self, to_clip: Floats, eye: Floats, light: Floats, draw: Callable[[_Body], None]) -> None:
         """Draw of every body this much, lit."""

@@ -61,6 +61,7 @@ class Drawable:
     fixed: Indices = field(default_factory=_no_indices)  # clamped vertices, counted from first_vertex
     static: bool = False  # its vertices never move: uploaded once
     look: Literal["soft", "clear", "hard"] = "hard"  # as tissue, as clear rubber, as metal
+    pierces: bool = False  # a needle: seen dimly through what is before it
 
     @property
     def span(self) -> slice:

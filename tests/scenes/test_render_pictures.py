@@ -443,3 +443,22 @@ def test_a_process_that_has_a_window_is_told_why_it_cannot_draw_offscreen(monkey
     monkeypatch.setattr(gl, "bound", lambda: "x11")
     with pytest.raises(RenderUnavailable, match="already bound to x11"):
         gl.load("egl")
+
+
+def test_a_needle_inside_a_body_is_seen_dimly_and_another_tube_is_not():
+    line = np.linspace([-0.05, 0.0, 0.0], [0.05, 0.0, 0.0], 5)
+    tube = Drawable("tube", "tube", 0, 0, radius=0.01, colour=(0.1, 0.2, 0.9))
+    alone, hidden, shown = (
+        picture(ball_scene(0.1, extra))
+        for extra in ([], [(tube, line)], [(replace(tube, pierces=True), line)])
+    )
+    np.testing.assert_array_equal(hidden, alone)
+    changed = np.argwhere((shown != alone).any(axis=2))
+    assert len(changed) > 100
+    # as long and as thick as the tube is, by the ball's own size in the picture
+    tall, wide = np.ptp(changed, axis=0) + 1
+    assert wide / tall == pytest.approx(0.12 / 0.02, rel=0.2)
+    # half through: redder than the needle, bluer than the ball
+    middle = shown[HEIGHT // 2, WIDTH // 2], alone[HEIGHT // 2, WIDTH // 2]
+    assert middle[0][2] > middle[1][2]
+    assert middle[0][0] > 0.4 * middle[1][0]

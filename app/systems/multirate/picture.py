@@ -142,9 +142,10 @@ class Visual(Picture):
                 n_points, fixed = len(soft.mesh.nodes), soft.fixed
             rest = scene.rest[first : first + n_points]
         static = isinstance(body, Static)
+        points = [needle.spec.points[0] for needle in scene.needles]
         drawable = shapes.add(
             body.name, rest, triangles, colour=body.colour, fixed=fixed, static=static, look=look_of(body),
-            **more,
+            pierces=number in scene.topology.point_body[points], **more,
         )  # fmt: skip
         self._shapes.append(_Shape(drawable, number, local))
 
