@@ -28,7 +28,8 @@ from palpo.physics.collision.proximity_contacts import (
     second_body,
 )
 from palpo.physics.collision.round_facets import round_group
-from palpo.physics.numerics.kernels import kernel
+from palpo.physics.collision.topology import TOOL
+from palpo.physics.numerics.kernels import inlined, kernel
 
 
 @kernel
@@ -72,6 +73,41 @@ def group_pairs(topology, pairs, n_pairs, work):
     work.start[g], work.groups[0] = n_pairs, g
 
 
+@inlined
+def _is_of_tool(topology, pairs, k):
+    """Whether a hand holds one of the bodies of pair k."""
+    kind, first = pairs.kind[k], pairs.first[k]
+    point = first if kind in (POINT_TRIANGLE, POINT_PLANE) else topology.edges[first, 0]
+    one, two = topology.point_body[point], second_body(topology, kind, pairs.second[k])
+    return topology.body_role[one] == TOOL or topology.body_role[two] == TOOL
+
+
+@kernel
+def _find_group(topology, pairs, g, x, odometer, reach, skin, mu, work, contacts):
+    """The contacts of one run of pairs, if one of them may be in reach."""
+    limit = odometer + reach
+    if work.soonest[g] > limit:
+        return
+    start, stop = work.start[g], work.start[g + 1]
+    kind, first = pairs.kind[start], pairs.first[start]
+    if kind == POINT_TRIANGLE:
+        point_group(topology, x, first, pairs.second, start, stop, odometer, reach, skin, mu, work, contacts)
+    elif kind == EDGE_EDGE:
+        edge_group(topology, x, first, pairs.second, start, stop, odometer, reach, skin, mu, work, contacts)
+    elif kind == EDGE_FACET:
+        round_group(topology, x, first, pairs.second, start, stop, odometer, reach, mu, work, contacts)
+    else:
+        for k in range(start, stop):
+            if work.due[k] <= limit:
+                _point_plane(
+                    topology, x, first, k, pairs.second[k], odometer, reach, skin, mu, work, contacts
+                )
+    soonest = work.due[start]
+    for k in range(start + 1, stop):
+        soonest = min(soonest, work.due[k])
+    work.soonest[g] = soonest
+
+
 @kernel
 def find_contacts(topology, pairs, x, odometer, reach, skin, mu, work, contacts):
     """Contacts of all pairs that are within `reach` [m] of touching; the pairs have been grouped.
@@ -79,33 +115,14 @@ def find_contacts(topology, pairs, x, odometer, reach, skin, mu, work, contacts)
     `x` (n_points, 3) holds the present position of every point of a pair that is looked at. `odometer` [m] is
     a bound on the relative travel of any two points so far: a pair found at a gap is not looked at again
     before the odometer has advanced by as much but for the reach. So a group costs nothing until one of its
-    pairs may be in reach, however many there are.
+    pairs may be in reach, however many there are. Where there is no room for all, those of tools come first.
     """
-    contacts.count[0].found = 0
-    contacts.count[0].lost = 0
-    limit = odometer + reach
+    contacts.count[0].found = contacts.count[0].lost = 0
     for g in range(work.groups[0]):
-        if work.soonest[g] > limit:
-            continue
-        start, stop = work.start[g], work.start[g + 1]
-        kind, first = pairs.kind[start], pairs.first[start]
-        if kind == POINT_TRIANGLE:
-            point_group(
-                topology, x, first, pairs.second, start, stop, odometer, reach, skin, mu, work, contacts
-            )
-        elif kind == EDGE_EDGE:
-            edge_group(
-                topology, x, first, pairs.second, start, stop, odometer, reach, skin, mu, work, contacts
-            )
-        elif kind == EDGE_FACET:
-            round_group(topology, x, first, pairs.second, start, stop, odometer, reach, mu, work, contacts)
-        else:
-            for k in range(start, stop):
-                if work.due[k] <= limit:
-                    _point_plane(
-                        topology, x, first, k, pairs.second[k], odometer, reach, skin, mu, work, contacts
-                    )
-        soonest = work.due[start]
-        for k in range(start + 1, stop):
-            soonest = min(soonest, work.due[k])
-        work.soonest[g] = soonest
+        _find_group(topology, pairs, g, x, odometer, reach, skin, mu, work, contacts)
+    if contacts.count[0].lost > 0:
+        contacts.count[0].found = contacts.count[0].lost = 0
+        for of_tools in (True, False):
+            for g in range(work.groups[0]):
+                if _is_of_tool(topology, pairs, work.start[g]) == of_tools:
+                    _find_group(topology, pairs, g, x, odometer, reach, skin, mu, work, contacts)

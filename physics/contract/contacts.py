@@ -142,6 +142,13 @@ def append(contacts, identity, first, second):
         contacts.count[0].lost += 1
         return -1
     contacts.count[0].found = k + 1
+    begin(contacts, k, identity, first, second)
+    return k
+
+
+@kernel
+def begin(contacts, k, identity, first, second):
+    """Contact k is a new one."""
     contacts.identity[k] = identity
     contacts.body[k, 0], contacts.body[k, 1] = first, second
     contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = contacts.give[k] = 0.0
@@ -151,7 +158,6 @@ def append(contacts, identity, first, second):
         contacts.offset[k, i] = contacts.force[k, i] = 0.0
         for side in range(2):
             contacts.arm[k, side, i] = 0.0
-    return k
 
 
 def detector(smallest: Any) -> Callable[[Callable[..., Any]], Any]:

@@ -25,7 +25,7 @@ from palpo.physics.collision.proximity_contacts import (
     second_body,
 )
 from palpo.physics.collision.surface_feel import SlidingSurfaces, make_surfaces, surface_at
-from palpo.physics.collision.topology import Topology, kept_gap
+from palpo.physics.collision.topology import TOOL, Topology, kept_gap
 from palpo.physics.contract.contacts import (
     AGAIN,
     FIND,
@@ -33,6 +33,7 @@ from palpo.physics.contract.contacts import (
     MISSED,
     Contacts,
     append,
+    begin,
     detector,
     make_contacts,
 )
@@ -89,6 +90,7 @@ class PairSearch(NamedTuple):
     apart: NDArray[
         np.bool_
     ]  # (bodies of the engine, those) whose contacts are left out, as of a needle inside
+    tools: NDArray[np.bool_]  # (bodies of the engine,) whether a hand holds it
     folding: NDArray[np.bool_]  # (bodies of the engine,) whether the frame has pairs of a body with itself
     odometer: NDArray[np.float64]  # (1,) bound on the relative travel of any two points so far [m]
     x: NDArray[np.float64]  # (p, 3) [m]
@@ -130,10 +132,12 @@ def make_pair_search(
     p = capacity.points
     x = np.zeros((p, 3))
     x[: len(rest)] = rest
+    tools = np.zeros(len(asked.unit), np.bool_)
+    tools[owner_of[topology.body_role == TOOL]] = True
     return PairSearch(
         topology, mu, frame, control, asked, owner, owner_of, np.array([skin]), np.array(reach),
         np.zeros(1), np.zeros((len(asked.unit), len(asked.unit)), np.bool_),
-        np.zeros(len(asked.unit), np.bool_), np.zeros(1), x, np.zeros(2, np.int64),
+        tools, np.zeros(len(asked.unit), np.bool_), np.zeros(1), x, np.zeros(2, np.int64),
         np.zeros(p, np.int64), np.array([partial]),
         np.zeros(1), make_surfaces(), x.copy(), np.zeros(3),
         make_proximity_work(capacity.pairs), make_contacts(capacity.contacts),
@@ -394,10 +398,21 @@ def _feel(s, contacts, k, c):
 
 
 @kernel
+def _instead(s, contacts, identity, one, two):
+    """Number of a tool's new contact in place of the last of other bodies, -1 where all are tools' own."""
+    for back in range(contacts.count[0].found):
+        k = contacts.count[0].found - 1 - back
+        if not s.tools[contacts.body[k, 0]] and not s.tools[contacts.body[k, 1]]:
+            begin(contacts, k, identity, one, two)
+            return k
+    return -1
+
+
+@kernel
 def hand_over(s, contacts, h):
     """What was found, as the engine has contacts; a penetration is pushed out no faster than PUSH_SPEED.
 
-    However deep that is: after a late frame, say.
+    However deep that is: after a late frame, say. Where there is no room for all, a tool's go before others.
     """
     found = s.found
     contacts.count[0].lost += found.count[0].lost
@@ -406,6 +421,8 @@ def hand_over(s, contacts, h):
         if s.apart[one, two]:
             continue
         k = append(contacts, found.identity[c], one, two)
+        if k < 0 and (s.tools[one] or s.tools[two]):
+            k = _instead(s, contacts, found.identity[c], one, two)
         if k < 0:
             continue
         contacts.mu[k], contacts.give[k] = found.mu[c], found.give[c]
