@@ -144,7 +144,7 @@ class Contact(Spec):
         20.0, ge=0, description="Acceleration of a hand up to which no contact may be lost."
     )
     max_contacts: Annotated[Annotated[Count, Field(ge=1, le=256)], _TWO_RATES] = Field(
-        96, description="Room for contacts at the servo's rate; more are counted."
+        96, description="Room for contacts at the servo's rate; more are counted, those of tools come first."
     )
     ignore: Annotated[tuple[tuple[str, str], ...], _TWO_RATES] = Field(
         (),
