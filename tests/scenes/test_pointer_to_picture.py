@@ -55,7 +55,7 @@ def test_a_picture_shows_the_pointer_as_it_was_at_most_two_pictures_before(monke
     pacer = Pacer([Rung(Budget(20), math.inf)], 1e-3)
     session.slow = type("Slow", (), {"failure": "", "pacer": pacer})()
     session.rig = type("Rig", (), {"servo": None, "behind": 0})()
-    session.album = type("Album", (), {"look": lambda self, state: None})()
+    session.album = type("Album", (), {"look": lambda self, state, rig: None})()
     monkeypatch.setattr("palpo.app.runtime.session.tick_count", lambda servo: 0)
     session._look_on(desk, desk.watch)
     desk.lock.low.close()
