@@ -42,9 +42,10 @@ from palpo.physics.bodies.held_motion import (
     turned_part,
 )
 from palpo.physics.bodies.renewal import FactorRenewal
-from palpo.physics.bodies.renewed_beside import RenewedBeside, add_link_forces
+from palpo.physics.bodies.links import add_link_forces, add_links
+from palpo.physics.bodies.renewed_beside import RenewedBeside
 from palpo.physics.bodies.rigid_handle import RigidHandle
-from palpo.physics.fem.assembly import BlockPattern, block_pattern
+from palpo.physics.fem.assembly import block_pattern
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.tet import TetMesh
@@ -142,7 +143,7 @@ class HeldBody(RenewedBeside):
     def linearise(self) -> None:
         """See SoftBody; with the links."""
         super().linearise()
-        _add_links(self._links, self.link_stiffness, self._pattern, self._blocks)
+        add_links(self._links, self.link_stiffness, self._pattern, self._blocks)
 
     def free_motion(self, h: float) -> NDArray[np.float64]:
         """Velocities (n, 3) [m/s] at the end of a step of h without contact and pressure."""
@@ -391,15 +392,3 @@ class HeldBody(RenewedBeside):
         scale = h * (self.material.beta + h)
         coupled = couple(self.handle, self.x, self._near_pattern, scale * self._near_blocks)
         return self.handle.rotation(), coupled
-
-
-def _add_links(
-    links: NDArray, stiffness: NDArray, pattern: BlockPattern, blocks: NDArray[np.float64]
-) -> None:
-    """blocks (b, 9) += the symmetric `stiffness` (k, 3, 3) between nodes `links` (k, 2)."""
-    n = int((pattern.slots >= 0).sum())
-    key = pattern.rows.astype(np.int64) * n + pattern.cols
-    for (i, j), k in zip(pattern.slots[links], stiffness.reshape(-1, 9), strict=True):
-        for a, b, sign in ((i, i, 1.0), (j, j, 1.0), (max(i, j), min(i, j), -1.0)):
-            if min(a, b) >= 0:
-                blocks[np.searchsorted(key, int(a) * n + int(b))] += sign * k

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.coupling import Coupled
 from palpo.physics.bodies.held_factor import HeldFactor, Matrix, Orders
+from palpo.physics.bodies.links import add_link_forces
 from palpo.physics.bodies.renewal import FactorRenewal, TurnedShape
 from palpo.physics.bodies.rigid_handle import RigidHandle
 from palpo.physics.bodies.soft import SoftBody
@@ -169,10 +170,3 @@ class RenewedBeside(SoftBody):
         if self._renewal is not None:
             self._renewal.rest()
             self._renewal = None
-
-
-def add_link_forces(links: NDArray, stiffness: Floats, v: Floats, force: Floats) -> None:
-    """force (n, 3) -= K v of the `stiffness` (k, 3, 3) between nodes `links` (k, 2)."""
-    pull = np.einsum("kij,kj->ki", stiffness, v[links[:, 0]] - v[links[:, 1]])
-    np.subtract.at(force, links[:, 0], pull)
-    np.add.at(force, links[:, 1], pull)

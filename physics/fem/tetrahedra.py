@@ -28,6 +28,8 @@ class Tetrahedra:
     def __init__(self, element: Element, mesh: TetMesh, material: Material) -> None:
         ascending = np.argsort(mesh.tets, axis=1)
         self.volumes, gradients = tet4.gradients(np.asarray(mesh.nodes, dtype=np.float64), mesh.tets)
+        if mesh.filled is not None:
+            self.volumes *= mesh.filled
         self.cells = np.take_along_axis(mesh.tets, ascending, axis=1).astype(np.int32)
         self.gradients = np.ascontiguousarray(np.take_along_axis(gradients, ascending[:, :, None], axis=1))
         self.lame = material.lame()

@@ -25,11 +25,14 @@ class TetMesh:
     """A tetrahedral mesh, every element of positive volume.
 
     nodes: [m], shape (n, 3). tets: node indices, shape (m, 4), det(x1 - x0, x2 - x0, x3 - x0) > 0.
+    filled: share of each element that is of material, shape (m,), where a cut goes through some
+    (palpo.physics.mesh.cutting); all of it without.
     The constructor trusts its arrays; `validate_tets` checks arrays of unknown origin.
     """
 
     nodes: NDArray[np.float64]
     tets: NDArray[np.int32]
+    filled: NDArray[np.float64] | None = None
 
     @property
     def cells(self) -> NDArray[np.int32]:
@@ -38,8 +41,9 @@ class TetMesh:
 
     @cached_property
     def volumes(self) -> NDArray[np.float64]:
-        """Element volumes [m^3], shape (m,)."""
-        return tet_volumes(self.nodes, self.tets)
+        """Volumes of the elements' material [m^3], shape (m,)."""
+        volumes = tet_volumes(self.nodes, self.tets)
+        return volumes if self.filled is None else self.filled * volumes
 
     @cached_property
     def volume(self) -> float:
@@ -62,7 +66,7 @@ class TetMesh:
 
     def with_nodes(self, nodes: NDArray[np.float64]) -> "TetMesh":
         """The same elements at other positions [m], shape (n, 3)."""
-        return TetMesh(nodes, self.tets)
+        return TetMesh(nodes, self.tets, self.filled)
 
 
 def largest_piece(mesh: TetMesh) -> TetMesh:

@@ -1,0 +1,138 @@
+"""Laws of soft bodies with cuts: bonded they are the body without, open they are in two."""
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as sl
+
+from palpo.physics.bodies.cut_body import CutBody
+from palpo.physics.bodies.soft import SoftBody
+from palpo.physics.fem.material import Material
+from palpo.physics.mesh.cutting import CutMesh, crossings, cut_mesh, mesh_edges
+from palpo.physics.mesh.generate import block
+from palpo.physics.mesh.tet import TetMesh
+
+SIZE = (0.06, 0.02, 0.03)
+GEL = Material(1e4, 0.3, 1000.0, 0.0, 0.0)
+STILL = (0.0, 0.0, 0.0)
+
+
+def _cut(mesh: TetMesh, normal: tuple[float, float, float], at: float, until: float = -1.0) -> CutMesh:
+    """Cut by a plane of that normal, from above down to y = until."""
+    n = np.array(normal) / np.linalg.norm(normal)
+    across = np.array([0.0, 0.0, 1.0])
+    down = np.cross(n, across)
+    down *= np.sign(-down[1]) if abs(down[1]) > 1e-9 else 1.0
+    top = at * n - 1.0 * down if until <= -1.0 else at * n + (0.05 - at * n[1]) / down[1] * down
+    length = 2.0 if until <= -1.0 else (until - 0.05) / down[1]
+    a, b, c, d = top - across, top + across, top + length * down - across, top + length * down + across
+    edges, _ = mesh_edges(mesh.tets)
+    return cut_mesh(mesh, crossings(mesh.nodes, edges, np.array([[a, b, c], [d, c, b]])))
+
+
+def _mesh() -> TetMesh:
+    return block(SIZE, (6, 3, 3))
+
+
+def _solved(body: SoftBody, load: np.ndarray) -> np.ndarray:
+    """Displacements (n, 3) [m] at rest under a load (n, 3) [N]."""
+    out = np.zeros_like(load)
+    u = sl.spsolve(body.rest_stiffness(), load[body.free].reshape(-1))
+    out[body.free] = u.reshape(-1, 3)
+    return out
+
+
+def _at(mesh: TetMesh, x: float) -> np.ndarray:
+    return np.flatnonzero(np.abs(mesh.nodes[:, 0] - x) < 1e-9)
+
+
+@pytest.mark.parametrize("elements", ["tet4", "tet4-patch"])
+def test_a_cut_keeps_mass_and_its_centre_and_each_part_of_the_volume(elements: str) -> None:
+    mesh = _mesh()
+    whole, cut = SoftBody("a", mesh, GEL), CutBody("b", _cut(mesh, (1.0, 0.4, 0.1), 0.004), GEL)
+    assert elements and cut.mass == pytest.approx(whole.mass, rel=1e-12)
+    # a share of an element is lumped in equal parts, so that the centre is off by less than an element
+    centre = cut.node_mass @ cut.x / cut.mass
+    np.testing.assert_allclose(centre, whole.node_mass @ whole.x / whole.mass, atol=2e-3)
+
+
+def test_bonded_a_body_yields_as_one_without_a_cut() -> None:
+    mesh = _mesh()
+    fixed, pulled = _at(mesh, -0.03), _at(mesh, 0.03)
+    cut = _cut(mesh, (1.0, 0.3, 0.0), 0.001)
+    whole = SoftBody("a", mesh, GEL, fixed, STILL)
+    bonded = CutBody("b", cut, GEL, fixed, STILL, np.ones(len(cut.copies), bool))
+    load = np.zeros((len(mesh.nodes), 3))
+    load[pulled] = [0.01, -0.02, 0.003]
+    u = _solved(whole, load)
+    v = _solved(bonded, np.vstack([load, np.zeros((len(cut.copies), 3))]))
+    # bonds are a thousand times as stiff as the elements' sides
+    assert np.abs(v[: len(u)] - u).max() < 5e-3 * np.abs(u).max()
+    assert np.abs(v[len(u) :] - v[cut.copies]).max() < 5e-3 * np.abs(u).max()
+
+
+@pytest.mark.parametrize("elements", ["tet4", "tet4-patch"])
+def test_a_cut_along_the_pull_leaves_a_uniform_stretch_as_it_is(elements: str) -> None:
+    mesh, nu = _mesh(), GEL.poisson_ratio
+    cut = _cut(mesh, (0.0, 1.0, 0.2), 0.0013)
+    body = CutBody("a", cut, GEL, elements=elements)
+    assert len(cut.copies) > 0
+    body.x[:] = cut.nodes + 1e-6 * cut.nodes * [1.0, -nu, -nu]
+    body.gravity[:] = 0.0
+    force = np.zeros_like(body.x)
+    force[body.free] = body.undamped_force().reshape(-1, 3)
+    # what is left is on the two ends alone, and on the cut nothing; each piece is in balance
+    total = np.zeros((len(mesh.nodes), 3))
+    np.add.at(total, np.concatenate([np.arange(len(mesh.nodes)), cut.copies]), force)
+    inside = np.abs(np.abs(mesh.nodes[:, 0]) - 0.03) > 1e-9
+    scale = np.abs(total).max()
+    assert np.abs(total[inside]).max() < 1e-5 * scale
+    tension = total[_at(mesh, 0.03), 0].sum()
+    assert tension == pytest.approx(-1e-6 * GEL.youngs_modulus * SIZE[1] * SIZE[2], rel=1e-5)
+
+
+def test_what_is_cut_off_falls_and_the_rest_stays() -> None:
+    mesh = _mesh()
+    cut = _cut(mesh, (1.0, 0.0, 0.0), 0.004)
+    body = CutBody("a", cut, Material(1e6, 0.3, 1000.0, 0.0, 0.0), _at(mesh, -0.03))
+    h, steps = 1e-3, 40
+    body.linearise()
+    for _ in range(steps):
+        v = body.free_velocity(body.factor(h), h)
+        body.advance(v, h)
+    fallen = (body.x - cut.nodes)[_at(mesh, 0.03), 1]
+    np.testing.assert_allclose(fallen, -0.5 * 9.81 * h * h * steps * (steps + 1), rtol=1e-6)
+    assert np.abs((body.x - cut.nodes)[_at(mesh, -0.01)]).max() < 1e-4
+
+
+def test_a_bond_that_goes_gives_no_energy() -> None:
+    mesh = _mesh()
+    cut = _cut(mesh, (1.0, 0.0, 0.0), 0.004)
+    body = CutBody("a", cut, GEL, _at(mesh, -0.03), STILL, np.ones(len(cut.copies), bool))
+    body.x[body.free] += 0.05 * np.maximum(0.0, body.x[body.free] + 0.03) * [1.0, 0.0, 0.0]
+    energy, h = body.energy(), 1e-3
+    random = np.random.default_rng(3)
+    for _ in range(60):
+        left = np.flatnonzero(body.bonded)
+        body.part(random.permutation(left)[:5])
+        body.linearise()
+        body.advance(body.free_velocity(body.factor(h), h), h)
+        assert body.energy() <= energy * (1.0 + 1e-9)
+        energy = body.energy()
+    assert not body.bonded.any()
+
+
+def test_in_two_loose_layers_a_strip_bends_four_times_as_far() -> None:
+    """n loose layers are n^2 times as soft as one piece, I being b h^3 / 12; a finer mesh comes nearer."""
+    off = []
+    for finer in (1, 2):
+        mesh = block((0.16, 0.016, 0.016), (24 * finer, 6 * finer - 1, 3 * finer))
+        end, load = _at(mesh, 0.08), np.zeros((len(mesh.nodes), 3))
+        load[end, 1] = -1e-4 / len(end)
+        soft = Material(1e5, 0.0, 1000.0, 0.0, 0.0)
+        cut = _cut(mesh, (0.0, 1.0, 0.0), 0.0)
+        whole = _solved(SoftBody("a", mesh, soft, _at(mesh, -0.08), STILL, elements="tet4"), load)
+        more = np.vstack([load, np.zeros((len(cut.copies), 3))])
+        parted = _solved(CutBody("b", cut, soft, _at(mesh, -0.08), STILL, elements="tet4"), more)
+        off.append(parted[end, 1].mean() / whole[end, 1].mean() / 4.0 - 1.0)
+    assert off[0] < off[1] < 0.0  # linear elements bend too little
+    assert abs(off[1]) < 0.5 * abs(off[0])
