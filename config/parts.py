@@ -65,6 +65,7 @@ from palpo.config.schema.geometry import (
     VolumeFile,
 )
 from palpo.config.schema.hapco import Stylus, Zoom
+from palpo.config.schema.incision import IncisionSpec
 from palpo.config.schema.material import Elastic, OgdenTerm, PronyTerm, SoftMaterial
 from palpo.config.schema.needle import NeedleSpec
 from palpo.config.schema.pump import CupLine, LineSpec, Manifold, PumpSpec, Vent
@@ -133,6 +134,7 @@ __all__ = [
     "HapticDevice",
     "HexBlock",
     "HoldSpec",
+    "IncisionSpec",
     "Integration",
     "Interface",
     "LanConnector",

@@ -7,6 +7,7 @@ from palpo.app.build.parts import NO_EDGES, BodyPart, chosen_nodes, fields_of, k
 from palpo.app.build.shapes import soft_mesh
 from palpo.config.schema.body import Soft
 from palpo.config.schema.scene import BaseScene, SceneSpec
+from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.topology import LOW, CollisionShape
 from palpo.physics.exchange.constraint_frame import PATH_POINTS
@@ -14,6 +15,7 @@ from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
+from palpo.physics.mesh.cutting import crossings, cut_mesh, mesh_edges
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
@@ -49,9 +51,11 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     large = body.solver == "multigrid" or (
         body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )
-    volume = 1.0 if body.mass is None else _volume(mesh)
+    material = _material(body, 1.0 if body.mass is None else _volume(mesh))
+    if body.incisions:
+        return _cut_part(spec, body, mesh, fixed, material)
     solid = SoftBody(
-        body.name, mesh, _material(body, volume), fixed, spec.gravity, body.mass_model,
+        body.name, mesh, material, fixed, spec.gravity, body.mass_model,
         elements=elements_of(body, mesh, large), solver="multigrid" if large else "direct", fields=fields,
     )  # fmt: skip
     if any(needle.tissue == body.name for needle in spec.needles):
@@ -64,6 +68,33 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     return BodyPart(
         body, shape, np.vstack([mesh.nodes, np.zeros((solid.count - solid.nodes, 3))]), len(mesh.nodes), solid
     )
+
+
+def _cut_part(
+    spec: SceneSpec, body: Soft, mesh: SolidMesh, fixed: NDArray[np.int32], material: Material
+) -> BodyPart:
+    """A body of linear tetrahedra with its incisions."""
+    key = key_of(spec, "bodies", body.name, "incisions")
+    if not isinstance(mesh, TetMesh):
+        raise InputError(f"{key}: the file holds hexahedra; a body with incisions is of linear tetrahedra.")
+    edges, _ = mesh_edges(mesh.tets)
+    shares = np.full(len(edges), np.nan)
+    for i, incision in enumerate(body.incisions):
+        met = crossings(mesh.nodes, edges, incision.triangles)
+        if np.isnan(met).all():
+            lo, hi = mesh.nodes.min(axis=0), mesh.nodes.max(axis=0)
+            raise InputError(
+                f"{key}.{i}.corners cut nothing: the nodes of {body.name} lie between "
+                f"{np.round(lo, 6).tolist()} and {np.round(hi, 6).tolist()} m."
+            )
+        shares = np.where(np.isnan(shares), met, shares)
+    cut = cut_mesh(mesh, shares)
+    solid = CutBody(
+        body.name, cut, material, fixed, spec.gravity, elements=elements_of(body, mesh, large=False)
+    )
+    shape = CollisionShape(solid.count, cut.triangles, NO_EDGES, 0.0, LOW)
+    points = cut.vertices(cut.nodes)
+    return BodyPart(body, shape, points, len(points), solid)
 
 
 def _material(body: Soft, volume: float) -> Material:

@@ -20,6 +20,7 @@ from palpo.config.schema.geometry import (
     SolidGeometry,
     VolumeFile,
 )
+from palpo.config.schema.incision import IncisionSpec
 from palpo.config.schema.material import Elastic, SoftMaterial
 from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
 from palpo.config.schema.vectors import Direction, Position
@@ -167,9 +168,14 @@ class Soft(_Moving):
         "mass; `auto` decides by the number of nodes.",
     )
     fixed: tuple[Region, ...] = Field((), description="Nodes that never move.")
+    incisions: Annotated[tuple[IncisionSpec, ...], Only("multirate")] = Field(
+        (), description="Cuts through it, of linear tetrahedra."
+    )
 
     @model_validator(mode="after")
     def _fits(self) -> "Soft":
+        if self.incisions:
+            self._check_cut()
         if self.elements == "hex8" and not isinstance(self.geometry, HEXAHEDRAL):
             raise refuse('only a block, a cup or a file can be hexahedra; use "tet10"', "elements")
         if self.elements == "hex8" and self.material.law != "linear":
@@ -177,6 +183,16 @@ class Soft(_Moving):
         if self.solver == "multigrid" and self.mass_model != "lumped":
             raise refuse('multigrid takes mass_model = "lumped"', "solver")
         return self
+
+    def _check_cut(self) -> None:
+        if self.elements in ("tet10", "hex8"):
+            raise refuse('a body with incisions is of linear tetrahedra; use "tet4-patch"', "elements")
+        if self.solver == "multigrid":
+            raise refuse("a body with incisions is solved with factors; leave the key out", "solver")
+        if self.mass_model != "lumped":
+            raise refuse('a body with incisions takes mass_model = "lumped"', "mass_model")
+        if self.material.prony:
+            raise refuse("a body with incisions has a material that forgets; leave out prony", "material")
 
 
 class Beam(_Slow):

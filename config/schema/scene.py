@@ -273,6 +273,9 @@ class SceneSpec(BaseScene):
                 )
             if body.solver == "multigrid":
                 raise refuse('a wall of a cavity takes solver = "direct"', "bodies", body.name, "solver")
+            if body.incisions:
+                said = "a body that shuts in air has no incisions; leave them out"
+                raise refuse(said, "bodies", body.name, "incisions")
         if self.interface.kind != "krylov":
             raise refuse('shut-in air takes kind = "krylov"', "interface", "kind")
         if self.rates.low_hz < SLOWEST_HZ:
@@ -304,6 +307,9 @@ class SceneSpec(BaseScene):
                 raise refuse(
                     "a needle goes into tetrahedra; choose other elements", "bodies", tissue.name, "elements"
                 )
+            if tissue.incisions:
+                said = "a needle goes into a body without incisions; leave them out"
+                raise refuse(said, "bodies", tissue.name, "incisions")
             if needle.cutting >= needle.puncture:
                 said = f"it must be below puncture = {needle.puncture:g} N, which the surface bears"
                 raise refuse(said, *path, "cutting")

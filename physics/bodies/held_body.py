@@ -41,8 +41,8 @@ from palpo.physics.bodies.held_motion import (
     turn_nodes,
     turned_part,
 )
-from palpo.physics.bodies.renewal import FactorRenewal
 from palpo.physics.bodies.links import add_link_forces, add_links
+from palpo.physics.bodies.renewal import FactorRenewal
 from palpo.physics.bodies.renewed_beside import RenewedBeside
 from palpo.physics.bodies.rigid_handle import RigidHandle
 from palpo.physics.fem.assembly import block_pattern

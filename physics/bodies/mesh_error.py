@@ -34,8 +34,8 @@ _NEAR, _FAR = 0.58541020, 0.13819660
 
 
 def can_estimate(body: SoftBody) -> bool:
-    """Whether its elements have one strain each."""
-    return isinstance(body.mesh, TetMesh)
+    """Whether its elements have one strain each, and its surface ends where they do."""
+    return isinstance(body.mesh, TetMesh) and body.mesh.filled is None
 
 
 def press_error(

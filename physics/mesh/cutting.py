@@ -104,7 +104,7 @@ def _pattern(crossed: int) -> _Pattern:
     faces, inside = [], _Facets([], [])
 
     def part(lines: list[tuple[int, int, int, int]]) -> None:
-        """Facets to the centre from lines (p, q) between corners one and other: one has p to q on its face."""
+        """Facets to the centre from lines (p, q) between corners one and other; one has p to q on a face."""
         for p, q, one, other in lines:
             if piece[one] != piece[other]:
                 inside.owners.extend([one, other])
@@ -145,9 +145,9 @@ class CutMesh:
     """Elements of a mesh of n nodes and m elements after a cut, and the surface of its material.
 
     copies (c,): the node that each further node n, n + 1, ... is a copy of. tets (m + d, 4): nodes of the
-    elements, whose first m are those of the mesh, in its order; element (m + d,): of the mesh, that each is or
-    is a copy of; volumes (m + d,): of its material [m3]. corners, weights (p, 4): what the surface's points
-    ride on. triangles (t, 3): of the surface, outward; a number below n + c is a node, what follows a point;
+    elements, whose first m are those of the mesh, in its order; element (m + d,): of the mesh, that each is
+    or is a copy of; volumes (m + d,): of its material [m3]. corners, weights (p, 4): what points of the
+    surface ride on. triangles (t, 3): of the surface, outward; numbers below n + c are nodes, others points;
     between (t,): the mesh's element in which the cut made it, -1 for a part of its own surface.
     numbers (s, 4, 4): of split elements `split` (s,), the node that stands for corner j in the copy of which
     corner i is an own one; it makes the next cut of the same mesh keep these nodes.

@@ -136,3 +136,28 @@ def test_in_two_loose_layers_a_strip_bends_four_times_as_far() -> None:
         off.append(parted[end, 1].mean() / whole[end, 1].mean() / 4.0 - 1.0)
     assert off[0] < off[1] < 0.0  # linear elements bend too little
     assert abs(off[1]) < 0.5 * abs(off[0])
+
+
+def test_pressed_together_open_sides_bear_as_if_whole_and_pulled_they_part() -> None:
+    mesh, nu = _mesh(), GEL.poisson_ratio
+    cut = _cut(mesh, (1.0, 0.0, 0.0), 0.004)
+    ends = np.union1d(_at(mesh, -0.03), _at(mesh, 0.03))
+    force = {}
+    for way in (-1.0, 1.0):
+        body = CutBody("a", cut, GEL, ends, STILL)
+        body.x[:] = cut.nodes + way * 1e-4 * cut.nodes / 0.03 * [1.0, -nu, -nu]
+        h = 0.01
+        for _ in range(400):
+            body.linearise()
+            body.v *= 0.9
+            body.advance(body.free_velocity(body.factor(h), h), h)
+        total = np.zeros_like(body.x)
+        body._add_internal(total, h)
+        force[way] = (
+            total[_at(mesh, 0.03), 0].sum()
+            + total[len(mesh.nodes) :][np.isin(cut.copies, _at(mesh, 0.03)), 0].sum()
+        )
+    whole = GEL.youngs_modulus * SIZE[1] * SIZE[2] * 1e-4 / 0.03
+    # ends that are held against widening add a little
+    assert force[-1.0] == pytest.approx(whole, rel=0.1)
+    assert abs(force[1.0]) < 1e-3 * whole

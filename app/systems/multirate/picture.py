@@ -18,6 +18,7 @@ from palpo.app.visual.solids import plate, rotate, round_surface
 from palpo.config.schema.body import Beam, Plane, Rigid, Soft, Static
 from palpo.config.schema.scene import Body, SceneSpec
 from palpo.physics.bodies.chain_models import ChainState
+from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.contract.stages import POINT
 from palpo.physics.exchange.buffer import acquire
@@ -138,8 +139,9 @@ class Visual(Picture):
         else:
             if isinstance(body, Soft):
                 soft = self.members[number].body
-                # after its nodes come the fields of cavities, which are no places
-                n_points, fixed = len(soft.mesh.nodes), soft.fixed
+                # after its nodes come the fields of cavities, which are no places, or points of cuts
+                n_points = soft.count if isinstance(soft, CutBody) else len(soft.mesh.nodes)
+                fixed = soft.fixed
             rest = scene.rest[first : first + n_points]
         static = isinstance(body, Static)
         points = [needle.spec.points[0] for needle in scene.needles]
@@ -273,7 +275,10 @@ class Visual(Picture):
     def _measure(self) -> None:
         """Strain of the tetrahedral bodies as they are."""
         for shape, gauge in self._gauges:
-            gauge.evaluate(self.members[shape.number].body.x, self._scalar[shape.drawable.span])
+            body, own = self.members[shape.number].body, self._scalar[shape.drawable.span]
+            gauge.evaluate(body.x, own[: len(body.x)])
+            if isinstance(body, CutBody):
+                own[len(body.x) :] = (body.inner_weights * own[body.inner]).sum(axis=1)
         self._upper = colour_range(self._upper, self._scalar)
 
     def _joints(self, places: Places, told: ToolState, k: int) -> Floats:

@@ -16,6 +16,7 @@ from palpo.app.systems.multirate.picture import Visual
 from palpo.app.systems.multirate.rehearsal import rehearse_air
 from palpo.config.schema.scene import SceneSpec
 from palpo.haptics.servo import make_servo
+from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.compliance.hold import held_point
 from palpo.physics.contact.problem import ContactProblem
@@ -85,7 +86,7 @@ class MultirateRig(Rig):
         return {
             name: Solid(body.mesh, body.elements, body.material)
             for name, body in found
-            if isinstance(body, SoftBody)
+            if isinstance(body, SoftBody) and not isinstance(body, CutBody)
         }
 
     def needles(self) -> list[NeedleReading]:

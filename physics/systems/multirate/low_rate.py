@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.bodies.chain_models import ChainState
+from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.broadphase import BroadPhase
 from palpo.physics.collision.proximity_contacts import Pairs
@@ -102,7 +103,8 @@ class LowRate(SlowLoop):
             not_searched(scene, self.whose),
             joined_points(scene),
             scene.rigid(),
-            [member.number for member in soft],
+            # sides of a cut bear on each other in the body itself
+            [member.number for member in soft if not isinstance(member.body, CutBody)],
             np.concatenate([np.zeros(0, np.int32), *(m.first + m.body.fixed for m in soft)]),
         )
         self.topology = Handle(scene.topology)
