@@ -38,6 +38,7 @@ from palpo.physics.fem.principal import (
     decompose,
     patch_volume_laws,
 )
+from palpo.physics.mesh.tet import TetMesh
 from palpo.physics.numerics.kernels import inlined, kernel
 
 
@@ -216,6 +217,8 @@ class Integrated:
         assert element.points is not None
         order = np.argsort(mesh.cells, axis=1)
         weights, slopes = element.points(np.asarray(mesh.nodes, dtype=np.float64), mesh.cells)
+        if isinstance(mesh, TetMesh) and mesh.filled is not None:
+            weights = weights * mesh.filled[:, None]
         slopes = np.ascontiguousarray(np.take_along_axis(slopes, order[:, None, :, None], axis=2))
         self._take(law, element.moving(element, mesh, material), weights, slopes)
 

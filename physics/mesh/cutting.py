@@ -33,13 +33,14 @@ Ints = NDArray[np.int64]
 EDGES = np.array(list(combinations(range(4), 2)))
 """Corners of a tetrahedron's edges, shape (6, 2)."""
 
-NEAREST = 0.05
-"""Share of an edge that is left on each side of a crossing: nearer to a node it is moved, or pieces without
-volume would have mass and stiffness of a node."""
+NEAREST = 0.2
+"""Share of an edge that is left on each side of a crossing. A piece that ends at the share t of an edge has
+t^3 of its element's stiffness where a point of its surface hangs by t on a virtual node: it yields there by
+1 / t times what it should, and nearer to a node than this the cut gives way."""
 
-JITTER = 1e-7
-"""Share of an edge's length by which nodes are moved apart before a cut is intersected with edges, so that
-none lies in it."""
+ASIDE = 1e-7 * np.array([1.0, 0.618, 0.283])
+"""Shares of an edge's length by which a cut is moved before it is intersected with edges, so that it goes
+through no node."""
 
 
 def mesh_edges(tets: NDArray[np.int32]) -> tuple[Ints, Ints]:
@@ -53,8 +54,7 @@ def crossings(nodes: Floats, edges: Ints, surface: Floats) -> Floats:
     """Where edges (k, 2) of nodes (n, 3) cross a surface of triangles (t, 3, 3) [m], as the share of their
     length from the first node, shape (k,); NaN where they do not."""
     lengths = np.linalg.norm(nodes[edges[:, 1]] - nodes[edges[:, 0]], axis=1)
-    moved = nodes + JITTER * lengths.mean() * np.random.default_rng(7).uniform(-1.0, 1.0, nodes.shape)
-    first, way = moved[edges[:, 0]], moved[edges[:, 1]] - moved[edges[:, 0]]
+    first, way = nodes[edges[:, 0]] - lengths.mean() * ASIDE, nodes[edges[:, 1]] - nodes[edges[:, 0]]
     share = np.full(len(edges), np.nan)
     for corner, *others in surface:
         u, v = others[0] - corner, others[1] - corner

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.mesh.cutting import JITTER, CutMesh, crossings, cut_mesh, mesh_edges
+from palpo.physics.mesh.cutting import NEAREST, CutMesh, crossings, cut_mesh, mesh_edges
 from palpo.physics.mesh.generate import block, sphere
 from palpo.physics.mesh.tet import TetMesh
 
@@ -56,8 +56,8 @@ def test_a_plane_parts_a_block_in_two_of_the_volumes_that_geometry_says(at: floa
     height, across = SIZE[1], SIZE[1] * SIZE[2]
     left = across * (at + SIZE[0] / 2.0)
     want = np.sort([left, np.prod(SIZE) - left])
-    # a crossing nearer to a node than the 20th of an edge is moved to there
-    room = 0.05 * across * SIZE[0] / 6.0 * (1.0 + abs(tilt)) * 1.5
+    # a crossing too near to a node is moved to the least distance
+    room = NEAREST * across * SIZE[0] / 6.0 * (1.0 + abs(tilt)) * 1.5
     assert abs(tilt) * height / 2.0 < SIZE[0] / 2.0 - abs(at)
     np.testing.assert_allclose(_pieces(cut), want, atol=room)
     assert _pieces(cut).size == 2
@@ -65,7 +65,7 @@ def test_a_plane_parts_a_block_in_two_of_the_volumes_that_geometry_says(at: floa
 
 def test_a_plane_through_no_node_parts_exactly() -> None:
     cut = _cut(_block(), _plane(0.005))
-    np.testing.assert_allclose(_pieces(cut), np.prod(SIZE) * np.array([25.0, 35.0]) / 60.0, rtol=JITTER)
+    np.testing.assert_allclose(_pieces(cut), np.prod(SIZE) * np.array([25.0, 35.0]) / 60.0, rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(12))
