@@ -1,5 +1,7 @@
 """Soft bodies of scenes at two rates: their meshes, cut into the elements that they are to be made of."""
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,7 +82,9 @@ def _cut_part(
     edges, _ = mesh_edges(mesh.tets)
     shares = np.full(len(edges), np.nan)
     for i, incision in enumerate(body.incisions):
-        met = crossings(mesh.nodes, edges, incision.triangles)
+        first, *others = np.array(incision.corners)
+        outline = np.array([[first, a, b] for a, b in pairwise(others)])
+        met = crossings(mesh.nodes, edges, outline)
         if np.isnan(met).all():
             lo, hi = mesh.nodes.min(axis=0), mesh.nodes.max(axis=0)
             raise InputError(
