@@ -162,13 +162,18 @@ class SoftPoints:
         return found
 
     def nodes_at(self, local: Points) -> Points:
-        """Nodes that points move with, without fields, each once: of inner ones the heaviest come first."""
-        out = [local[local < self.nodes]]
-        points = local[local >= self.first_inner] - self.first_inner
-        order = np.argsort(-self.inner_weights[points], axis=1, kind="stable")
-        out += list(np.take_along_axis(self.inner[points], order, axis=1).T)
-        nodes = np.concatenate(out)
-        return nodes[np.sort(np.unique(nodes, return_index=True)[1])].astype(np.intp)
+        """Nodes that points move with, without fields, each once, in the order of the points: of an inner one
+        the heaviest come first."""
+        local = local[~self.are_fields(local)]
+        nodes = np.full((len(local), max(1, self.inner.shape[1])), -1, np.int64)
+        inner = local >= self.first_inner
+        nodes[~inner, 0] = local[~inner]
+        points = local[inner] - self.first_inner
+        weights = self.inner_weights[points]
+        order = np.argsort(-weights, axis=1, kind="stable")
+        nodes[inner] = np.take_along_axis(np.where(weights != 0.0, self.inner[points], -1), order, axis=1)
+        each = nodes[nodes >= 0]
+        return each[np.sort(np.unique(each, return_index=True)[1])].astype(np.intp)
 
     def columns(self, local: Points) -> Floats:
         """J^T of unit forces on points, (n_dof, 3 k); of a field the first one is of its pressure."""

@@ -164,3 +164,15 @@ def test_pressed_together_open_sides_bear_as_if_whole_and_pulled_they_part() -> 
     # ends that are held against widening add a little
     assert force[-1.0] == pytest.approx(whole, rel=0.1)
     assert abs(force[1.0]) < 1e-3 * whole
+
+
+def test_the_nodes_of_points_come_in_the_order_of_these() -> None:
+    """The likeliest contacts come first, and a model has columns for as many as there is room."""
+    cut = _cut(_mesh(), (1.0, 0.0, 0.0), 0.004)
+    body, first = CutBody("a", cut, GEL), len(cut.nodes)
+    points = np.array([first + 7, 3, first + 2, 0])
+    nodes = body.nodes_at(points).tolist()
+    heaviest = [int(cut.corners[k][np.argmax(cut.weights[k])]) for k in (7, 2)]
+    order = [nodes.index(node) for node in (heaviest[0], 3, heaviest[1], 0)]
+    assert order == sorted(order) and order[0] == 0
+    assert set(nodes) == {3, 0} | {int(n) for k in (7, 2) for n in cut.corners[k][cut.weights[k] > 0.0]}

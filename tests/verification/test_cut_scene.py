@@ -1,0 +1,36 @@
+"""A ball in the mouth of a cut: two rates feel it as everything at the servo's rate does."""
+
+import numpy as np
+
+import palpo
+
+COARSE = {"bodies.gel.geometry.divisions": [8, 3, 6]}
+
+
+def _felt(interface: str, until: float, **more: object) -> np.ndarray:
+    """Forces on the hand each 5 ms along the scene's own path, (n, 3) [N]."""
+    scene = palpo.load("incision", {**COARSE, **more})
+    state, path = scene.build(interface=interface).start(), np.array(scene.spec.device.path)
+    felt = []
+    for k in range(round(until / 0.005)):
+        hand = [np.interp((k + 1) * 0.005, path[:, 0], path[:, i]) for i in (1, 2, 3)]
+        state.step(hand=hand, ticks=5)
+        felt.append(np.array(state.force))
+    return np.array(felt)
+
+
+def test_two_rates_feel_a_cut_as_one_does() -> None:
+    two, one = _felt("krylov", 1.8), _felt("monolithic", 1.8)
+    peak = np.linalg.norm(one, axis=1).max()
+    off = np.linalg.norm(two - one, axis=1) / peak
+    assert peak > 1.0
+    assert np.sqrt((off**2).mean()) < 0.01
+    assert off.max() < 0.05
+
+
+def test_what_is_cut_is_never_harder_than_what_is_whole() -> None:
+    """To let go of what holds the sides takes nothing (Rayleigh): at one depth less force, never more."""
+    cut, whole = _felt("krylov", 1.8), _felt("krylov", 1.8, **{"bodies.gel.incisions": []})
+    up = whole[:, 1] > 0.1
+    assert up.any()
+    assert (cut[up, 1] < whole[up, 1]).all()
