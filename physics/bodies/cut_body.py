@@ -1,10 +1,8 @@
-"""A soft body with cuts: those that are open, and those whose sides hold together until something parts them.
+"""A soft body with cuts, whose sides part, and bear on each other where they are pressed together.
 
-Both sides of a cut have nodes of their own from the beginning (palpo.physics.mesh.cutting). Where it is not
-open yet, each further node is bonded to the one that it is a copy of, by a stiffness against which that of
-the material is small. To part them takes no other elements and no other pattern: the bond goes. Where
-open sides are pressed together again they bear on each other, without friction, by the same stiffness across
-the cut.
+Both sides have nodes of their own (palpo.physics.mesh.cutting). A node and its copy beyond the cut, which is
+where that node is at rest, must not go through each other: where the copy has come below, the two are joined
+across the cut by a stiffness against which that of the material is small, without friction.
 """
 
 from typing import Any
@@ -22,8 +20,8 @@ from palpo.physics.mesh.cutting import CutMesh
 Floats = NDArray[np.float64]
 
 STIFFER = 1e3
-"""Stiffness of a bond by that of an element's side, E h: what it opens by is as little to what the element
-next to it yields by."""
+"""Stiffness by which sides bear, by that of an element's side, E h: they go into each other by as little of
+what the element next to them yields by."""
 
 BESIDE = 1.0
 """Sides of an element by which a copy is aside of its node, at most, for the two to bear on each other."""
@@ -33,75 +31,63 @@ class CutBody(SoftBody):
     """A SoftBody of the elements of a `cut`; what else it takes is as there.
 
     Points of its surface that are no nodes are inner points, in the order of the cut. fixed: nodes of the
-    mesh that was cut, with which their copies are fixed. bonded (c,): which of the cut's copies hold to their
-    nodes at first, none if not given.
+    mesh that was cut, with which their copies are fixed.
     """
 
     def __init__(
         self, name: str, cut: CutMesh, material: Material, fixed: ArrayLike = (),
-        gravity: ArrayLike = (0.0, -9.81, 0.0), bonded: NDArray[np.bool_] | None = None,
-        elements: str | None = None,
+        gravity: ArrayLike = (0.0, -9.81, 0.0), elements: str | None = None,
     ) -> None:  # fmt: skip
         n, c = len(cut.mesh.nodes), len(cut.copies)
         self.cut = cut
-        self.bonds = np.column_stack([cut.copies, n + np.arange(c)]).astype(np.int64)
-        """Nodes and copies that a bond joins, (c, 2)."""
-        self.bonded = np.zeros(c, np.bool_) if bonded is None else bonded.copy()
-        """Which of them still do, (c,)."""
+        self._pairs = np.column_stack([cut.copies, n + np.arange(c)]).astype(np.int64)
+        """Nodes and their copies, (c, 2)."""
         self._side = float(np.cbrt(6.0 * cut.mesh.volumes.mean()))
-        self._bond = STIFFER * material.youngs_modulus * self._side
+        self._bearing = STIFFER * material.youngs_modulus * self._side
         self._faces = cut.triangles[cut.between >= 0]
         self._facing = _facing(cut, self._faces)
         self._links = np.zeros((c, 3, 3))
-        """Stiffness of what joins them, as at the last `linearise` [N/m]."""
+        """Stiffness of what joins them where they are pressed together, as at the last `linearise` [N/m]."""
         held = np.asarray(fixed, np.int64)
         copies = n + np.flatnonzero(np.isin(cut.copies, held))
         super().__init__(
-            name, cut.elements, material, np.concatenate([held, copies]), gravity, links=self.bonds,
+            name, cut.elements, material, np.concatenate([held, copies]), gravity, links=self._pairs,
             elements=elements,
         )  # fmt: skip
         self.add_inner(*cut.corners.shape)
         self.inner[:], self.inner_weights[:] = cut.corners, cut.weights
-        self.parted = 0
-        """How often bonds have gone."""
-
-    def part(self, which: NDArray[np.intp]) -> None:
-        """Bonds `which` are no more; from the next `linearise` on the stiffness is without them."""
-        self.bonded[which] = False
-        self.parted += 1
 
     def _join(self) -> Floats:
-        """Stiffness of the bonds, and across the cut where open sides are pressed together, (c, 3, 3)."""
-        apart = self.x[self.bonds[:, 1]] - self.x[self.bonds[:, 0]]
+        """Stiffness across the cut where the sides are pressed together, (c, 3, 3)."""
+        apart = self.x[self._pairs[:, 1]] - self.x[self._pairs[:, 0]]
         a, b, c = (self.cut.vertices(self.x)[self._faces[:, i]] for i in range(3))
         normal = self._facing @ np.cross(b - a, c - a)
         normal /= np.maximum(np.linalg.norm(normal, axis=1), np.finfo(float).tiny)[:, None]
         gap = np.einsum("ki,ki->k", apart, normal)
         aside = np.linalg.norm(apart - gap[:, None] * normal, axis=1)
-        pressed = ~self.bonded & (gap < 0.0) & (aside < BESIDE * self._side)
-        across = normal[:, :, None] * normal[:, None, :]
-        weights = np.where(self.bonded[:, None, None], np.eye(3), pressed[:, None, None] * across)
-        return np.asarray(self._bond * weights)
+        pressed = (gap < 0.0) & (aside < BESIDE * self._side)
+        normal *= pressed[:, None]
+        return np.asarray(self._bearing * normal[:, :, None] * normal[:, None, :])
 
     def linearise(self) -> None:
         """See SoftBody; with what joins the sides."""
         super().linearise()
         self._links = self._join()
-        add_links(self.bonds, self._links, self._pattern, self._blocks)
+        add_links(self._pairs, self._links, self._pattern, self._blocks)
 
     def rest_stiffness(self) -> Any:
-        """See SoftBody; with the bonds."""
+        """See SoftBody; with what joins the sides."""
         blocks = np.zeros((len(self._pattern.rows), 9))
-        add_links(self.bonds, self._links, self._pattern, blocks)
+        add_links(self._pairs, self._links, self._pattern, blocks)
         return super().rest_stiffness() + to_csc(self._pattern, blocks)
 
     def _add_internal(self, force: Floats, h: float) -> None:
         super()._add_internal(force, h)
-        add_link_forces(self.bonds, self._links, self.x, force)
+        add_link_forces(self._pairs, self._links, self.x, force)
 
     def energy(self) -> float:
-        """See SoftBody; with the bonds."""
-        apart = self.x[self.bonds[:, 1]] - self.x[self.bonds[:, 0]]
+        """See SoftBody; with what joins the sides."""
+        apart = self.x[self._pairs[:, 1]] - self.x[self._pairs[:, 0]]
         return super().energy() + 0.5 * float(np.einsum("ki,kij,kj->", apart, self._links, apart))
 
     def facet_yield(self, triangles: NDArray[np.int32]) -> Floats:
