@@ -2,7 +2,7 @@
 
 Both sides have nodes of their own (palpo.physics.mesh.cutting). A node and its copy beyond the cut, which is
 where that node is at rest, must not go through each other: where the copy has come below, the two are joined
-across the cut by a stiffness against which that of the material is small, without friction.
+across the cut by a stiffness, without friction.
 """
 
 from typing import Any
@@ -19,9 +19,10 @@ from palpo.physics.mesh.cutting import CutMesh
 
 Floats = NDArray[np.float64]
 
-STIFFER = 1e3
-"""Stiffness by which sides bear, by that of an element's side, E h: they go into each other by as little of
-what the element next to them yields by."""
+STIFFER = 10.0
+"""Stiffness by which sides bear, by that of an element's side, E h. They go into each other by a tenth of
+what an element next to them yields by, and so know from frame to frame that they touch: a hundred times as
+stiff they would open and shut by turns."""
 
 BESIDE = 1.0
 """Sides of an element by which a copy is aside of its node, at most, for the two to bear on each other."""

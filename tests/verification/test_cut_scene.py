@@ -28,6 +28,19 @@ def test_two_rates_feel_a_cut_as_one_does() -> None:
     assert off.max() < 0.05
 
 
+def test_two_rates_feel_sides_that_are_pressed_together_as_one_does() -> None:
+    """The ball presses beside the cut of a block that is held all round."""
+    walls = [[[x - 0.0005, -0.001, -0.03], [x + 0.0005, 0.03, 0.03]] for x in (-0.032, 0.032)]
+    floor = [[-0.04, -0.001, -0.03], [0.04, 0.001, 0.03]]
+    held = {"bodies.gel.fixed": [{"box": box} for box in (floor, *walls)]}
+    path = [[0.0, -0.010, 0.034, -0.004], [0.3, -0.010, 0.030, -0.004], [1.3, -0.010, 0.020, -0.004]]
+    two, one = (_felt(kind, 1.6, **held, **{"device.path": path}) for kind in ("krylov", "monolithic"))
+    off = np.linalg.norm(two - one, axis=1) / np.linalg.norm(one, axis=1).max()
+    assert np.sqrt((off**2).mean()) < 0.01
+    # where the hand stands still, so does the force
+    assert np.ptp(two[-20:], axis=0).max() < 1e-3 * np.linalg.norm(one[-1])
+
+
 def test_what_is_cut_is_never_harder_than_what_is_whole() -> None:
     """To let go of what holds the sides takes nothing (Rayleigh): at one depth less force, never more."""
     cut, whole = _felt("krylov", 1.8), _felt("krylov", 1.8, **{"bodies.gel.incisions": []})
