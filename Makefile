@@ -9,8 +9,8 @@ demo: system $(VENV)/.installed-demo
 	$(BIN)/palpo demo
 
 # Three tiers: laws and units on all cores; what drives loops, devices and windows in real time and wants the machine
-# to itself; whole studies and benches in their quick form, which `make studies` runs for a release. What could notice
-# another kind of processor is run again as two of them.
+# to itself; whole studies and benches in their quick form, which `make studies` runs. What could notice another
+# kind of processor is run again as two of them.
 ALONE := tests/realtime
 STUDIES := tests/studies
 TOGETHER := $(filter-out $(ALONE) $(STUDIES) tests/__pycache__ tests/libhd,$(patsubst %/,%,$(wildcard tests/*/)))

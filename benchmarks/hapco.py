@@ -15,13 +15,14 @@ from palpo.config.load import load_scene
 from palpo.config.schema.hapco import HapcoScene
 from palpo.haptics.clock import make_scratch, now_ns
 from palpo.physics.contract.contacts import AGAIN
-from palpo.physics.contract.links import SETTINGS, TELL
+from palpo.physics.contract.links import BOOK, SETTINGS, TELL
 from palpo.physics.contract.stages import DONE
 from palpo.physics.engine.equilibrium import SOLVES, assemble, open_set, push, respond, solve, tell_statuses
+from palpo.physics.engine.grip import add_felt
 from palpo.physics.engine.rows import free_motion
 from palpo.physics.engine.servo import aim, ask_links, feedback, lead_hands, tick
 from palpo.physics.engine.tick import begin, close, find
-from palpo.physics.exchange.handle import Handle
+from palpo.physics.exchange.handle import Handle, handle_like
 from palpo.physics.exchange.port import OK
 from palpo.physics.numerics.kernels import kernel
 from palpo.studies.runs import scene_path
@@ -149,8 +150,9 @@ def time_stages(s, positions, ns, scratch):
             if code != AGAIN:
                 break
         tell_statuses(e)
-        if close(e) != DONE:
+        if close(e) != DONE or ask_links(s, BOOK) != DONE:
             return k
+        add_felt(handle_like(s.grip, s.grips[0]), 1)
         now = add_lap(at, 5, now, scratch)
         if feedback(s) != DONE:
             return k

@@ -105,7 +105,8 @@ def rig_of(spec: HapcoScene, path: Floats, loops: str = "servo", hand: float = H
     return HapcoRig(
         spec,
         Start(
-            lambda held: make_mock(device, path, grip=grip, dt=spec.rates.dt), make_workspace(),
+            lambda held: make_mock(device, path, grip=grip, dt=spec.rates.dt),
+            make_workspace(force_scale=spec.workspace.force_scale),
             make_limits(device.max_force, dt=spec.rates.dt),
         ),
     )  # fmt: skip

@@ -57,7 +57,7 @@ def run(out: Path, quick: bool) -> list[Claim]:
 
 def data_folder() -> Path:
     """Folder that holds the data; Skipped with the reason if there is none."""
-    default = Path(__file__).resolve().parents[3] / "shared" / "data"
+    default = Path(__file__).resolve().parents[2] / "shared" / "data"
     folder = Path(os.environ.get(DATA, default)).expanduser()
     missing = [name for name in ("touch_reach_low.txt", "liver.msh") if not (folder / name).is_file()]
     if missing:

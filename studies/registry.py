@@ -124,7 +124,7 @@ def run_study(name: str, out: Path, quick: bool = False, console: Console | None
     try:
         lines = study(out, quick)
     except Skipped as reason:
-        console.print(f"{name} skipped: {reason}", soft_wrap=True)
+        console.print(f"{name} skipped: {reason}", soft_wrap=True, markup=False)
         return []
     write_claims(out / "claims.json", name, quick, lines)
     print_claims(f"{name}{' (quick)' if quick else ''}", lines, console)

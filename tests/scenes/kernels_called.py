@@ -1,10 +1,11 @@
-"""Which kernels Python calls: `python -m tests.scenes.kernels_called ahead|scenes|whole SYSTEM [SCENE ...]`.
+"""Which kernels Python calls beyond those that `palpo compile` does for a system:
+`python -m tests.scenes.kernels_called scenes|whole SYSTEM [SCENE ...]`.
 
-ahead: those that `palpo compile` calls for a system. scenes: those of its scenes, which are run, changed
-while they run, looked at, recorded and gone back to, and of which one is repeated; whole: all to the end of
-their own ways, and repeated. Printed as JSON, each with what called it first. Python calls wholes, and what
-these are made of is compiled with them: so it is no matter what a cache holds, and what scenes call beyond
-`ahead` would be compiled from a fresh one.
+scenes: those of its scenes, which are run, changed while they run, looked at, recorded and gone back to, and
+of which one is repeated; whole: all to the end of their own ways, and repeated. Printed as JSON, each with
+what called it first. A process asks for each kernel once, so those that are left are new to one that did
+what `palpo compile` does. Python calls wholes, and what these are made of is compiled with them: so it is no
+matter what a cache holds, and what is left would be compiled from a fresh one.
 """
 
 import json
@@ -174,16 +175,16 @@ def _keep_and_go_back(options: Options) -> None:
 
 
 def main(what: str, system: str, *scenes: str) -> None:
-    """Print the kernels that were called."""
-    called, whole = Called(), what == "whole"
+    """Print the kernels that scenes call beyond those compiled ahead."""
+    ahead, called = Called(), Called()
+    with ahead.noted():
+        call_ahead(system)
+    assert ahead, "nothing is compiled ahead"
     with called.noted(), tempfile.TemporaryDirectory() as folder:
-        if what == "ahead":
-            call_ahead(system)
-        else:
-            for scene in scenes or [name for name in list_scenes() if load_scene(name).system == system]:
-                print(scene, file=sys.stderr, flush=True)
-                call_in_scene(scene, Path(folder), called, whole)
-    print(json.dumps(called, indent=1))
+        for scene in scenes or [name for name in list_scenes() if load_scene(name).system == system]:
+            print(scene, file=sys.stderr, flush=True)
+            call_in_scene(scene, Path(folder), called, what == "whole")
+    print(json.dumps({name: by for name, by in called.items() if name not in ahead}, indent=1))
 
 
 if __name__ == "__main__":

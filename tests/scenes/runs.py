@@ -32,18 +32,11 @@ def called_beside_ahead(what: str, system: str, folder: Path, scenes: Sequence[s
 
     scenes: all that are shipped, where none are given.
 
-    As tests/scenes/kernels_called.py finds them, in processes that have called nothing else; what scenes
+    As tests/scenes/kernels_called.py finds them, in a process that has called nothing else; what scenes
     compute and keep is kept in `folder`.
     """
     environment = os.environ | {"XDG_CACHE_HOME": str(folder), "NUMBA_CACHE_DIR": str(cache_home())}
-
-    def called(what: str, *scenes: str) -> dict[str, str]:
-        command = [sys.executable, "-m", "tests.scenes.kernels_called", what, system, *scenes]
-        done = subprocess.run(
-            command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True
-        )
-        found: dict[str, str] = json.loads(done.stdout)
-        return found
-
-    ahead = called("ahead")
-    return {name: by for name, by in called(what, *scenes).items() if name not in ahead}
+    command = [sys.executable, "-m", "tests.scenes.kernels_called", what, system, *scenes]
+    done = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    found: dict[str, str] = json.loads(done.stdout)
+    return found

@@ -13,11 +13,14 @@ from tests.scenes.runs import called_beside_ahead
 
 SHORT = Options("hapco-soft", device="mock", baseline=False, lock_step=True, duration=0.05)
 OF_EACH_MAKE = {
-    "multirate": ("wire", "probe", "organ", "two-hands", "mixed-cup", "mixed-snap", "mixed-press"),
+    "multirate": (
+        "wire", "probe", "organ", "stiffening", "fold", "biopsy", "two-hands", "mixed-cup", "mixed-snap",
+        "mixed-press",
+    ),
     "hapco": ("hapco-soft", "hapco-2008-both", "hapco-liver", "hapco-thousand"),
     "snap": ("snap", "snap-cap"),
     "suction": ("suction-toy", "suction-arm", "suction-bellows", "suction-gripper", "suction-cube"),
-}
+}  # fmt: skip
 """Scenes of which each has bodies, contacts, solvers or air that the others have not."""
 
 

@@ -212,8 +212,9 @@ def test_what_ticks_are_judged_by_is_a_solution_however_many_contacts_come_to_be
 def test_a_tick_in_timed_stages_is_the_tick():
     spec = load_scene("hapco-16")
     path = scene_path(spec)[900:1500:10]
-    states = [rig_of(spec, path).state for _ in range(2)]
-    one, other = (Handle(state) for state in states)
+    rigs = [rig_of(spec, path) for _ in range(2)]
+    states = [rig.state for rig in rigs]
+    one, other = (Handle(rig.ticks) for rig in rigs)
     n = len(path)
     whole = time_ticks(
         one, path, np.zeros(n, np.int64), np.zeros((n, 4), np.int64), np.zeros(n), make_scratch()

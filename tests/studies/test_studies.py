@@ -20,6 +20,7 @@ from palpo.studies.registry import ABOUT, STUDIES, run_study
 from palpo.studies.runs import Ledger, SceneDrive, legs, scene_path
 
 QUIET = Console(quiet=True)
+LEARNING = "learning"
 RNG = np.random.default_rng(7)
 
 
@@ -39,6 +40,13 @@ def test_a_claim_holds_up_to_its_limit() -> None:
 
 def test_every_study_has_a_line_about_it() -> None:
     assert set(STUDIES) == set(ABOUT)
+
+
+def test_every_study_is_run_by_a_test() -> None:
+    """But those that learn, which take another package and longer."""
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    left = {name for name in STUDIES if f'"{name}"' not in tests}
+    assert left == {"snap-" + LEARNING, "suction-" + LEARNING}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +85,15 @@ def test_a_claim_that_does_not_hold_stays(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_study_without_its_data_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In all words of the reason, brackets too."""
+    reason = "install 'palpo[robots]'"
+
+    def lacking(out: Path, quick: bool) -> list[Claim]:
+        raise Skipped(reason)
+
+    monkeypatch.setitem(STUDIES, "one", lacking)
+    said = Console(record=True, width=300, file=StringIO())
+    assert run_study("one", tmp_path / "none", console=said) == [] and reason in said.export_text()
     monkeypatch.setenv(DATA, str(tmp_path))
     with pytest.raises(Skipped, match=DATA):
         data_folder()

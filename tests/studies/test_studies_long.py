@@ -37,6 +37,20 @@ def test_krylov_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_pressed_ball_is_felt_as_another_program_has_it(tmp_path: Path) -> None:
+    claims = run_study("indentation", tmp_path, quick=True, console=QUIET)
+    assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
+
+
+@pytest.mark.slow
+def test_no_contact_problem_is_left_unsolved(tmp_path: Path) -> None:
+    """Times are the full study's, of a machine by itself."""
+    claims = run_study("contact-bank", tmp_path, quick=True, console=QUIET)
+    unsolved = next(claim for claim in claims if "unsolved" in claim.name)
+    assert unsolved.holds, unsolved
+
+
+@pytest.mark.slow
 def test_a_large_body_is_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
     claims = run_study("large-accuracy", tmp_path, quick=True, console=QUIET)
     assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]

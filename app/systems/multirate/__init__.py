@@ -90,10 +90,12 @@ class Multirate(System):
         super().rehearse()
 
     def rehearse_beside(self) -> None:
-        """Bodies between which air is shut in."""
-        from palpo.app.systems.multirate.rehearsal import rehearse_air
+        """Bodies between which air is shut in, and what few scenes have."""
+        from palpo.app.systems.multirate.rehearsal import BESIDE, rehearse, rehearse_air
 
         rehearse_air()
+        for scene in BESIDE:
+            rehearse(scene)
 
 
 SYSTEM = Multirate()
