@@ -1,6 +1,7 @@
 """Snap connectors: solids, groups, the designed overlap along the stroke, stiffness and force of beams."""
 
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from palpo.physics.systems.snap.connectors.two_prong import ABS, FRICTION, TwoPr
 pytestmark = pytest.mark.portable
 
 MESHES = [(name, mesh) for name, kind in KINDS.items() for mesh in kind.cells]
-BUILT = {key: generate(*key) for key in MESHES}
+built = cache(generate)
 ROUNDING = 1e-9  # metres of a few centimetres, over and under
 
 
@@ -71,7 +72,7 @@ def overlap(name: str, connector: Connector, travel: float) -> float:
 
 @pytest.mark.parametrize(("name", "mesh"), MESHES)
 def test_nodes_fall_into_disjoint_groups_and_contact_faces_outward(name, mesh):
-    for prong in BUILT[name, mesh].prongs:
+    for prong in built(name, mesh).prongs:
         groups = [prong.clamped, prong.contact, prong.inner]
         assert all(group.size for group in groups)
         np.testing.assert_array_equal(np.sort(np.concatenate(groups)), np.arange(len(prong.mesh.nodes)))
@@ -90,7 +91,7 @@ def test_nodes_fall_into_disjoint_groups_and_contact_faces_outward(name, mesh):
 
 @pytest.mark.parametrize(("name", "mesh"), MESHES)
 def test_plug_is_a_solid_about_its_centre_of_mass(name, mesh):
-    connector = BUILT[name, mesh]
+    connector = built(name, mesh)
     assert connector.plug.closed
     _, centre, _ = connector.plug.mass_properties(1.0)
     assert np.abs(centre).max() < ROUNDING
@@ -101,7 +102,7 @@ def test_plug_is_a_solid_about_its_centre_of_mass(name, mesh):
 
 @pytest.mark.parametrize("name", list(KINDS))
 def test_plug_overlaps_the_prongs_only_on_its_way_and_then_by_the_designed_interference(name):
-    connector = BUILT[name, "coarse"]
+    connector = built(name, "coarse")
     assert overlap(name, connector, 0.0) == 0.0
     assert overlap(name, connector, connector.stroke) == 0.0
     # Noses and lands are parallel over more than the steps taken.
@@ -112,7 +113,7 @@ def test_plug_overlaps_the_prongs_only_on_its_way_and_then_by_the_designed_inter
 
 @pytest.mark.parametrize("name", ["two-prong", "buckle"])
 def test_the_two_prongs_are_mirror_images(name):
-    left, right = BUILT[name, "fine"].prongs
+    left, right = built(name, "fine").prongs
     np.testing.assert_array_equal(left.mesh.nodes * [-1.0, 1.0, 1.0], right.mesh.nodes)
     np.testing.assert_array_equal(np.sort(left.mesh.tets, axis=1), np.sort(right.mesh.tets, axis=1))
     np.testing.assert_array_equal(left.contact, right.contact)
@@ -122,7 +123,7 @@ def test_the_two_prongs_are_mirror_images(name):
 @pytest.mark.parametrize(("mesh", "published"), [("coarse", 663), ("fine", 1266)])
 def test_two_prong_has_the_freedoms_of_table_one(mesh, published):
     # Two equal prongs of three layers of nodes have a multiple of 18 freedoms: half of it is missed at most.
-    assert abs(BUILT["two-prong", mesh].freedoms - published) <= 9
+    assert abs(built("two-prong", mesh).freedoms - published) <= 9
 
 
 def insertion_force(cells: TwoProngCells, tetrahedra: bool = False) -> float:
