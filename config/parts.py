@@ -13,6 +13,7 @@ from palpo.config.schema.attachment import (
 )
 from palpo.config.schema.body import (
     Beam,
+    MaterialSpec,
     Plane,
     Quasistatic,
     Region,
@@ -142,6 +143,7 @@ __all__ = [
     "LineSpec",
     "Liver",
     "Manifold",
+    "MaterialSpec",
     "Misalignment",
     "NeedleSpec",
     "OctopusArm",

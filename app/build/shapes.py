@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.material_parts import borders
 from palpo.app.build.robots import HeldRobot, Masses
 from palpo.app.build.volume_mesh import segment, solid, tetrahedra
 from palpo.app.runtime.memory import require_stiffness
@@ -261,6 +262,7 @@ def add_body(
 
     smooth: whether rigid balls are round, and not of cells.
     """
+    mesh: SolidMesh | None = None
     if isinstance(body, Beam):
         line = beam_line(body)
         shapes.add(body.name, line.nodes, kind="tube", radius=line.radius, colour=body.colour)
@@ -272,15 +274,16 @@ def add_body(
             round_one = surface.vertices, surface.triangles
         points, triangles = placed(round_one[0], body.placement), round_one[1]
     else:
-        mesh: SolidMesh
         if isinstance(body, Soft):
             mesh = soft_mesh(body)
         else:
             mesh = cup_mesh(body) if isinstance(body, Cup) else quasistatic_mesh(body)
         points, triangles = mesh.nodes, mesh.surface().triangles
-    shapes.add(
+    whole = shapes.add(
         body.name, points, triangles, colour=body.colour, static=isinstance(body, Static), look=look_of(body)
     )
+    if isinstance(body, Soft) and mesh is not None:
+        shapes.drawables += borders(whole, body, mesh)
 
 
 def look_of(body: object) -> str:

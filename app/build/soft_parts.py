@@ -1,13 +1,16 @@
 """Soft bodies of scenes at two rates: their meshes, cut into the elements that they are to be made of."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.material_parts import parts_of
 from palpo.app.build.parts import NO_EDGES, BodyPart, chosen_nodes, fields_of, key_of, material_of
 from palpo.app.build.shapes import soft_mesh
 from palpo.config.schema.body import Soft
+from palpo.config.schema.needle import NeedleSpec
 from palpo.config.schema.scene import BaseScene, SceneSpec
 from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
@@ -22,6 +25,8 @@ from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
 from palpo.physics.numerics.errors import InputError
+
+Floats = NDArray[np.float64]
 
 LARGE = 2500
 """Nodes from which a body is solved by multigrid: a slow step then costs half of what it does with factors,
@@ -53,7 +58,8 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     large = body.solver == "multigrid" or (
         body.solver == "auto" and fields == 0 and len(mesh.nodes) >= LARGE and body.mass_model == "lumped"
     )
-    material = _material(body, 1.0 if body.mass is None else _volume(mesh))
+    parts = parts_of(body, mesh)
+    material = _material(body, mesh, parts)
     if body.incisions:
         return _cut_part(spec, body, mesh, fixed, material)
     solid = SoftBody(
@@ -101,11 +107,37 @@ def _cut_part(
     return BodyPart(body, shape, points, len(points), solid)
 
 
-def _material(body: Soft, volume: float) -> Material:
+def _material(body: Soft, mesh: SolidMesh, parts: NDArray[np.intp]) -> Material:
+    """What a body is of; parts (m,) as `parts_of` finds them."""
     try:
-        return material_of(body.material, body.mass, volume)
+        made = material_of(body.material, body.mass, 1.0 if body.mass is None else _volume(mesh))
+        if not body.materials:
+            return made
+        moduli = [part.youngs_modulus or made.youngs_modulus for part in body.materials]
+        densities = [part.density or made.density for part in body.materials]
+        moduli, densities = [*moduli, made.youngs_modulus], [*densities, made.density]
+        return replace(
+            made, moduli=tuple(moduli[k] for k in parts), densities=tuple(densities[k] for k in parts)
+        )
     except InputError as error:
         raise InputError(f"bodies.{body.name}.{error}") from None
+
+
+def pierced(
+    spec: SceneSpec, needle: NeedleSpec, mesh: SolidMesh
+) -> tuple[NDArray[np.intp], Floats, Floats, Floats]:
+    """Of each element of a needle's tissue its material, and by that cutting [N], friction [N/m] and what its
+    border bears [N], (m,)."""
+    body = spec.body(needle.tissue)
+    assert isinstance(body, Soft)
+    part, told = parts_of(body, mesh), body.materials
+    cutting = [needle.cutting if one.cutting is None else one.cutting for one in told]
+    friction = [needle.friction if one.friction is None else one.friction for one in told]
+    walls = [one.puncture or 0.0 for one in told]
+    return (
+        part, np.array([*cutting, needle.cutting])[part], np.array([*friction, needle.friction])[part],
+        np.array([*walls, 0.0])[part],
+    )  # fmt: skip
 
 
 def _volume(mesh: SolidMesh) -> float:

@@ -22,7 +22,7 @@ from palpo.config.schema.geometry import (
 )
 from palpo.config.schema.incision import IncisionSpec
 from palpo.config.schema.material import Elastic, SoftMaterial
-from palpo.config.schema.units import Density, Frequency, Length, Mass, Number
+from palpo.config.schema.units import Density, Force, Frequency, Length, Mass, Number, Pressure, Stiffness
 from palpo.config.schema.vectors import Direction, Position
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
@@ -102,6 +102,51 @@ class WallRegionSpec(Spec):
         return self
 
 
+class MaterialSpec(Spec):
+    """A part of a soft body that is softer or firmer than the rest: a nodule, a layer.
+
+    Chosen by exactly one of box, sphere and label; an element is in it whose centre is. Where parts overlap
+    the last one counts.
+    """
+
+    misplaced: ClassVar[dict[str, str]] = {
+        **dict.fromkeys(
+            ("poisson_ratio", "alpha", "beta", "law", "prony", "c10", "c01", "terms", "exponent"),
+            "all parts of a body have that of its material",
+        ),
+        "material": "give youngs_modulus and density; all else is that of the body's material",
+    }
+
+    box: Corners | None = Field(None, description="Two opposite corners, in the scene.")
+    sphere: SphereRegion | None = Field(None, description="Centre and radius.")
+    label: Count | None = Field(
+        None, description="Of elements of a mesh file: Gmsh's physical group, or whole numbers of cells."
+    )
+    youngs_modulus: Pressure | None = Field(
+        None, gt=0, description="Young's modulus there; without it, the body's."
+    )
+    density: Density | None = Field(None, gt=0, description="Mass per volume; without it, the body's.")
+    puncture: Force | None = Field(
+        None,
+        gt=0,
+        description="Force on a needle's tip at which its border gives way; else it has none.",
+    )
+    cutting: Force | None = Field(
+        None, ge=0, description="Force that a needle's tip cuts at in it; without it, the needle's."
+    )
+    friction: Stiffness | None = Field(
+        None, ge=0, description="Of a needle's shaft in it, a length; without it, the needle's."
+    )
+    colour: Colour | None = Field(
+        None, description="Of its border inside, seen dimly through the rest; else it is not drawn."
+    )
+
+    @model_validator(mode="after")
+    def _one(self) -> "MaterialSpec":
+        exactly_one(self, "box", "sphere", "label")
+        return self
+
+
 class _Body(Spec):
     name: Name = Field(description="Unique name: a letter, then letters, digits, _ or -.")
     placement: Placement = Field(Placement(), description="Where it stands.")
@@ -149,6 +194,9 @@ class Soft(_Moving):
     )
     geometry: SoftGeometry = Field(description="Its shape.")
     material: SoftMaterial = Field(description='A name such as `"liver"`, or a table.')
+    materials: Annotated[tuple[MaterialSpec, ...], Only("multirate")] = Field(
+        (), description="Parts of it that are of another modulus or density."
+    )
     mass: Mass | None = Field(None, gt=0, description="Instead of the material's density.")
     elements: Annotated[SoftElements, Only("multirate")] = Field(
         "auto",
@@ -180,6 +228,14 @@ class Soft(_Moving):
             raise refuse('only a block, a cup or a file can be hexahedra; use "tet10"', "elements")
         if self.elements == "hex8" and self.material.law != "linear":
             raise refuse('hexahedra follow law = "linear" alone; use "tet4-patch" or "tet10"', "elements")
+        for i, part in enumerate(self.materials):
+            if self.mass is not None and part.density is not None:
+                raise refuse(
+                    "the body's mass is spread evenly; leave it out, or give densities alone",
+                    "materials", i, "density",
+                )  # fmt: skip
+            if part.label is not None and not isinstance(self.geometry, VolumeFile):
+                raise refuse("only a mesh file has labels; give a box or a sphere", "materials", i, "label")
         if self.solver == "multigrid" and self.mass_model != "lumped":
             raise refuse('multigrid takes mass_model = "lumped"', "solver")
         return self
@@ -193,6 +249,8 @@ class Soft(_Moving):
             raise refuse('a body with incisions takes mass_model = "lumped"', "mass_model")
         if self.material.prony:
             raise refuse("a body with incisions has a material that forgets; leave out prony", "material")
+        if self.materials:
+            raise refuse("a body with incisions is of one material; leave the key out", "materials")
 
 
 class Beam(_Slow):

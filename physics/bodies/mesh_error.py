@@ -108,26 +108,34 @@ def _crosses(arms: Floats) -> Floats:
 def _stress(body: SoftBody, u: Floats) -> tuple[Floats, float]:
     """Stress of each element (m, 3, 3) [Pa] in displacements (n, 3), and twice the elastic energy [J]."""
     e, (lam, mu) = body.elements, body.material.lame()
+    stiffness = body.material.stiffness_of(len(e.cells))
     gradient = np.einsum("mad,mae->mde", u[e.cells], e.gradients)
     strain = 0.5 * (gradient + gradient.transpose(0, 2, 1))
     change, volumes = np.trace(strain, axis1=1, axis2=2), e.shares.sum(axis=1)
     patches = e.hooke if isinstance(e, PatchIntegrated) else e
     if isinstance(patches, PatchTetrahedra):
-        change = (np.bincount(patches.patch, volumes * change) / patches.whole)[patches.patch]
-    energy = volumes @ (2.0 * mu * (strain**2).sum(axis=(1, 2)) + lam * change**2)
-    return 2.0 * mu * strain + lam * change[:, None, None] * np.eye(3), float(energy)
+        change = patches.mean(change)
+    energy = (stiffness * volumes) @ (2.0 * mu * (strain**2).sum(axis=(1, 2)) + lam * change**2)
+    stress = 2.0 * mu * strain + lam * change[:, None, None] * np.eye(3)
+    return stiffness[:, None, None] * stress, float(energy)
 
 
 def _recovered_error(body: SoftBody, stress: Floats) -> float:
-    """eta^2 [J] of stresses of elements (m, 3, 3) [Pa]."""
-    e, m = body.elements, body.material
+    """eta^2 [J] of stresses of elements (m, 3, 3) [Pa], which jump where materials meet."""
+    moduli = body.material.youngs_modulus * body.material.stiffness_of(len(stress))
+    alike = [np.flatnonzero(moduli == one) for one in np.unique(moduli)]
+    return sum(_recovered_within(body, which, stress[which]) / moduli[which[0]] for which in alike)
+
+
+def _recovered_within(body: SoftBody, which: NDArray[np.int64], stress: Floats) -> float:
+    """E eta^2 [N^2/m] of the elements `which` (k,) of one modulus E, by their stresses (k, 3, 3) [Pa]."""
+    e, ratio, found = body.elements.part(which), body.material.poisson_ratio, 0.0
     volumes = e.shares.sum(axis=1)
     means = nodal_mean(e, stress, len(body.mesh.nodes)).reshape(-1, 9)
-    found = 0.0
     for corner in range(4):
         at = np.full(4, _FAR)
         at[corner] = _NEAR
         jump = np.einsum("a,mad->md", at, means[e.cells]).reshape(-1, 3, 3) - stress
         square, trace = (jump**2).sum(axis=(1, 2)), np.trace(jump, axis1=1, axis2=2)
-        found += float(volumes @ ((1.0 + m.poisson_ratio) * square - m.poisson_ratio * trace**2))
-    return found / 4.0 / m.youngs_modulus
+        found += float(volumes @ ((1.0 + ratio) * square - ratio * trace**2))
+    return found / 4.0

@@ -85,7 +85,8 @@ class SoftBody(SoftPoints):
         first = 3 * self._pattern.slots[:, None].astype(np.int32)
         self._dofs = np.where(first >= 0, first + np.arange(3, dtype=np.int32), np.int32(-1))
 
-        corners = material.density * self._elements.shares
+        density = material.density_of(len(mesh.cells))
+        corners = density[:, None] * self._elements.shares
         self.node_mass = np.bincount(self._elements.cells.ravel(), corners.ravel(), minlength=n)
         self.mass = float(self.node_mass.sum())
         element_mass = corners[:, :, None] * np.eye(corners.shape[1])
@@ -93,7 +94,7 @@ class SoftBody(SoftPoints):
             order = np.argsort(mesh.cells, axis=1)
             products = element_of(mesh, elements).products(mesh.nodes, mesh.cells)
             across = np.take_along_axis(products, order[:, :, None], axis=1)
-            element_mass = material.density * np.take_along_axis(across, order[:, None, :], axis=2)
+            element_mass = density[:, None, None] * np.take_along_axis(across, order[:, None, :], axis=2)
         self._mass = sum_pairs(self._pattern, element_mass)
         self.M = to_csc(self._pattern, scalar_blocks(self._mass)).copy()  # the pattern's arrays stay whole
         self.M.eliminate_zeros()

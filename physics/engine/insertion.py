@@ -9,7 +9,7 @@ leaves that line as the needle does, by an offset of each of its points.
 
     outside   the tip is a contact like any other, until it is pushed by the puncture force
     at the tip  up to what cutting takes, where it is at the end of its channel; where it cuts the channel
-                goes on, and the path has new points
+                goes on, and the path has new points; at the border of another material up to what that bears
     on the shaft  held across the needle; along it friction, a force per length, over the covered length
 
 Between the needle and the nodes of a mesh lies tissue that the mesh does not resolve: a point yields by it,
@@ -35,15 +35,13 @@ from palpo.physics.numerics.kernels import inlined, kernel
 from palpo.physics.numerics.math3 import dot3, quat_rotate, tangent_basis
 
 TISSUE = np.dtype(
-    [("puncture", np.float64), ("cutting", np.float64), ("friction", np.float64), ("spacing", np.float64),
-     ("across", np.float64), ("along", np.float64), ("tip", np.float64),
-     ("clear", np.float64), ("turn", np.float64)]
+    [("puncture", np.float64), ("spacing", np.float64), ("across", np.float64), ("along", np.float64),
+     ("tip", np.float64), ("clear", np.float64), ("turn", np.float64)]
 )  # fmt: skip
-"""Force on the tip at which the surface gives way, and that it cuts at [N]; friction of the shaft [N/m];
-about how far points of the path are apart [m]; by how much a line load of the shaft sinks in beside what the
-mesh does, across and along, a unit of ln(R/r) [m2/N], and the tip in a body that is endless [m/N]; by how
-much the tip must be before its way in to be out, where it touches nothing [m]; and by what angle the tip cuts
-aside of the needle's direction [rad]."""
+"""Force on the tip at which the surface gives way [N]; about how far points of the path are apart [m]; by
+how much a line load of the shaft sinks in beside what the mesh does, across and along, a unit of ln(R/r)
+[m2/N], and the tip in a body that is endless [m/N]; by how much the tip must be before its way in to be
+out, where it touches nothing [m]; and by what angle the tip cuts aside of the needle's direction [rad]."""
 
 NEEDLE, FLESH = 0, 1
 """Sides of the contacts, and places in `InsertedNeedle.asked`."""
@@ -54,6 +52,9 @@ SHORTEST = 0.1
 NEAR = 2.0
 """Spacings, beside what lies between the tip and the surface that it touches, within which the first planned
 point must be for the tip to go in."""
+
+BREAKS = 1.0 - 1e-9
+"""Share of a border's strength at which it gives way: what the solver bounds by it may round below it."""
 
 BACK = 0.5
 """Spacings by which a tip that draws back is still held across."""
@@ -79,6 +80,7 @@ class InsertedNeedle(NamedTuple):
     force: NDArray[np.float64]  # (c + 1, 3) on the needle there [N] in the last step; the last is the tip's
     yielded: NDArray[np.float64]  # (c + 1, 3) [m] by what they had yielded
     cut: NDArray[np.float64]  # (1,) [m] how far beyond the path's last point the channel is cut
+    wall: NDArray[np.float64]  # (1,) [N] what the border bears that stands at the channel's end; 0 for none
     row: NDArray[np.int64]  # (c + 1,) contacts of this step, -1 for none
     vectors: NDArray[np.float64]  # (4, 3) scratch
 
@@ -102,8 +104,8 @@ def make_inserted_needle(
     return InsertedNeedle(
         frame, control, asked, np.array(body, np.int32), np.array([first, number], np.int64), needle, point,
         tissue, inserted, apart, np.zeros(1, np.bool_), np.zeros((room, 3)), at,
-        np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.zeros(1), np.full(room + 1, -1, np.int64),
-        np.zeros((4, 3)),
+        np.zeros((room + 1, 3)), np.zeros((room + 1, 3)), np.zeros(1), np.zeros(1),
+        np.full(room + 1, -1, np.int64), np.zeros((4, 3)),
     )  # fmt: skip
 
 
@@ -161,7 +163,7 @@ def _enter(s, inside):
     if not apart < (s.tissue[0].clear + NEAR * s.tissue[0].spacing) ** 2:
         return
     inside.count = 1
-    s.cut[0] = 0.0
+    s.cut[0] = s.wall[0] = 0.0
     s.force[:] = 0.0
     s.yielded[:] = 0.0
     for i in range(3):
@@ -192,8 +194,11 @@ def _grow(s, inside, looked, ends, ahead):
     """How far the channel is cut, and another point of the path for each inner point that it has come to.
 
     The tip that cuts is ahead of the channel's end by what the tissue has yielded. It goes no farther than
-    the tissue, which ends at the last point if it `ends`.
+    the tissue, which ends at the last point if it `ends`, nor than the border of another material that bears.
+    Into a firmer material its force goes on, into a softer one what has yielded: neither adds energy.
     """
+    if s.wall[0] > 0.0:
+        return
     x, tip, mine = _look(s, FLESH).x, _look(s, NEEDLE).x[0], s.force.shape[0] - 1
     along = dot3(s.yielded[mine], ahead)
     short = s.cut[0] - (_advance(s, ahead) - along)
@@ -204,13 +209,18 @@ def _grow(s, inside, looked, ends, ahead):
         length = _step_of(s, k - 1)
         if s.cut[0] < length:
             return
-        beyond = s.cut[0] - length
+        beyond, firmer = s.cut[0] - length, _tissue(s, k - 1).softness / _tissue(s, k).softness
         for i in range(3):
+            if firmer > 1.0:
+                s.yielded[mine, i] /= firmer
             s.at[k, i] = tip[i] - s.yielded[mine, i] + (short - beyond) * ahead[i]
             s.offset[k, i] = s.at[k, i] - x[k, i]
             s.force[k, i] = s.yielded[k, i] = 0.0
         inside.count = k + 1
-        s.cut[0] = beyond
+        s.wall[0] = _tissue(s, k).wall
+        s.cut[0] = 0.0 if s.wall[0] > 0.0 else beyond
+        if s.wall[0] > 0.0:
+            return
     if ends == 1:
         s.cut[0] = 0.0
 
@@ -262,9 +272,9 @@ def _add(s, contacts, k, segment, share, n):
 
 
 @inlined
-def _unresolved(s, k):
-    """ln(R/r) of inner point k."""
-    return s.frame.path_unresolved[reader_slot(s.control), s.first[1], k]
+def _tissue(s, k):
+    """The material at inner point k."""
+    return s.frame.path_tissue[reader_slot(s.control), s.first[1], k]
 
 
 @kernel
@@ -296,11 +306,12 @@ def _add_shaft(s, contacts, inside):
         c = _add(s, contacts, k, segment, share, back)
         if c < 0:
             continue
-        give = _unresolved(s, k) / max(covered, SHORTEST * tissue.spacing)
+        flesh = _tissue(s, k)
+        give = flesh.unresolved * flesh.softness / max(covered, SHORTEST * tissue.spacing)
         contacts.give[c], contacts.give_along[c] = tissue.across * give, tissue.along * give
         contacts.slots[c, 1, 0] += k
         contacts.weights[c, 1, 0] = 1.0
-        contacts.limits[c, 0], contacts.limits[c, 1] = -tissue.friction * covered, tissue.friction * covered
+        contacts.limits[c, 0], contacts.limits[c, 1] = -flesh.friction * covered, flesh.friction * covered
         for i in range(3):
             contacts.offset[c, i] = foot[i] - s.at[k, i]
 
@@ -324,11 +335,11 @@ def _add_tip(s, contacts, inside, looked, ends, ahead):
     contacts.slots[c, 1, 0] += last
     contacts.slots[c, 1, 1] = contacts.slots[c, 1, 0] + (1 if share > 0.0 else 0)
     contacts.weights[c, 1, 0], contacts.weights[c, 1, 1] = 1.0 - share, share
-    unresolved = (1.0 - share) * _unresolved(s, last) + share * _unresolved(
-        s, last + (1 if share > 0.0 else 0)
-    )
-    contacts.give[c] = contacts.give_along[c] = s.tissue[0].tip * (1.0 - math.exp(-unresolved))
-    contacts.limits[c, 0], contacts.limits[c, 1] = 0.0, s.tissue[0].cutting
+    flesh, onward = _tissue(s, last), _tissue(s, last + (1 if share > 0.0 else 0))
+    unresolved = (1.0 - share) * flesh.unresolved + share * onward.unresolved
+    sinks = s.tissue[0].tip * flesh.softness * (1.0 - math.exp(-unresolved))
+    contacts.give[c] = contacts.give_along[c] = sinks
+    contacts.limits[c, 0], contacts.limits[c, 1] = 0.0, max(s.wall[0], flesh.cutting)
     contacts.gap[c] = gap
     for i in range(3):
         contacts.offset[c, i] = s.yielded[tip, i]
@@ -420,6 +431,9 @@ def keep_path(s, contacts):
             across = force[i] - along * n[i]
             s.force[k, i] = force[i]
             s.yielded[k, i] = -contacts.give_along[c] * along * n[i] - contacts.give[c] * across
+    c = s.row[s.row.shape[0] - 1]
+    if c >= 0 and dot3(contacts.frame[c, 0], contacts.force[c]) >= BREAKS * s.wall[0]:
+        s.wall[0] = 0.0
     if s.inserted[s.first[1]].count == 0:
         s.enters[0] = _press(s, contacts)
 

@@ -52,6 +52,14 @@ PATH = np.dtype([("plan", np.int64), ("planned", np.int64), ("ends", np.int64)])
 """Of the inner points along a needle's path: the number of their plan, which is another one when points of
 the path have got other places; how many have a place; whether the last one is where the tissue ends."""
 
+PATH_TISSUE = np.dtype(
+    [("unresolved", np.float64), ("softness", np.float64), ("cutting", np.float64), ("friction", np.float64),
+     ("wall", np.float64)]
+)  # fmt: skip
+"""Of the material at a point of a path, up to the next: ln(R/r), by which the shaft sinks in beside the mesh;
+by how many times it is softer than the body's material; force that a tip cuts at [N], friction of a shaft
+[N/m]; force on the tip at which the border gives way that lies at the point [N], 0 for none."""
+
 
 class Capacity(NamedTuple):
     """Sizes fixed when a scene is built."""
@@ -85,9 +93,7 @@ class ConstraintFrame(NamedTuple):
     # [N/Pa], [N m/Pa], body axes (REDUCED, floating)
     cavities: CavityFrame  # CAVITIES at most, whose fields are global points
     paths: NDArray[Any]  # (3, PATHS) of PATH
-    path_unresolved: NDArray[
-        np.float64
-    ]  # (3, PATHS, PATH_POINTS) ln(R/r) of each: see systems.multirate.needle_paths
+    path_tissue: NDArray[Any]  # (3, PATHS, PATH_POINTS) of PATH_TISSUE
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 4, modes) force, its rate, z and dz/dt of each mode, see below
@@ -148,7 +154,7 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         field_pull=np.zeros((n, FIELDS, 6)),
         cavities=make_cavity_frame(CAVITIES),
         paths=np.zeros((n, PATHS), PATH),
-        path_unresolved=np.zeros((n, PATHS, PATH_POINTS)),
+        path_tissue=np.zeros((n, PATHS, PATH_POINTS), PATH_TISSUE),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 4, capacity.modes)),

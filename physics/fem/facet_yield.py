@@ -40,7 +40,8 @@ def facet_yield(
     behind = np.asarray((holds[a] * holds[b] * holds[c]).argmax(axis=1)).ravel()
     size = np.cbrt(volumes * (1.0 if corners == 8 else 6.0))
     m = material
-    return missed * size[behind] * (1.0 - m.poisson_ratio**2) / m.youngs_modulus
+    moduli = m.youngs_modulus * m.stiffness_of(k)[behind]
+    return missed * size[behind] * (1.0 - m.poisson_ratio**2) / moduli
 
 
 def mean_longest_edge(x: NDArray[np.float64], triangles: NDArray[np.integer]) -> float:

@@ -220,6 +220,7 @@ class Integrated:
         if isinstance(mesh, TetMesh) and mesh.filled is not None:
             weights = weights * mesh.filled[:, None]
         slopes = np.ascontiguousarray(np.take_along_axis(slopes, order[:, None, :, None], axis=2))
+        weights = weights * material.stiffness_of(len(weights))[:, None]
         self._take(law, element.moving(element, mesh, material), weights, slopes)
 
     def _take(self, law: IsotropicLaw, hooke: Elements, weights: Floats, slopes: Floats) -> None:

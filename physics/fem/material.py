@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
+from numpy.typing import NDArray
+
 from palpo.physics.fem.law import refuse_shape
 from palpo.physics.fem.laws import LAWS, LINEAR
 from palpo.physics.numerics.errors import InputError
@@ -16,6 +19,9 @@ class Material:
     see palpo.physics.fem.laws; shape: what that has besides, as its class says.
     prony: pairs of a ratio g_i and a time tau_i [s], see palpo.physics.fem.relaxation; the modulus is then of
     a quick load.
+    moduli [Pa], densities [kg/m3]: of each element of a body of several materials, where they differ from
+    youngs_modulus and density; all else is theirs together. As all stresses are proportional to the modulus,
+    an element of another one is the same element, so many times.
     Raises InputError where a constant lies outside its range.
     """
 
@@ -27,6 +33,8 @@ class Material:
     law: str = LINEAR
     shape: tuple[float, ...] = ()
     prony: tuple[tuple[float, float], ...] = ()
+    moduli: tuple[float, ...] = ()
+    densities: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for key, valid, range_ in (
@@ -53,8 +61,24 @@ class Material:
         if not all(time > 0.0 and isfinite(time) for _, time in self.prony):
             times = [time for _, time in self.prony]
             raise InputError(f"material.prony has the times {times} but needs positive ones [s].")
+        for key in ("moduli", "densities"):
+            if not all(one > 0.0 and isfinite(one) for one in getattr(self, key)):
+                raise InputError(f"material.{key} must be positive.")
 
     def lame(self) -> tuple[float, float]:
         """First Lame constant and shear modulus (lambda, mu) [Pa]."""
         e, nu = self.youngs_modulus, self.poisson_ratio
         return e * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)), e / (2.0 * (1.0 + nu))
+
+    def stiffness_of(self, m: int) -> NDArray[np.float64]:
+        """Young's modulus of each of m elements over this one, (m,); InputError for another number."""
+        return self._of_each(self.moduli, self.youngs_modulus, m) / self.youngs_modulus
+
+    def density_of(self, m: int) -> NDArray[np.float64]:
+        """Density of each of m elements [kg/m3], (m,); InputError for another number."""
+        return self._of_each(self.densities, self.density, m)
+
+    def _of_each(self, told: tuple[float, ...], usual: float, m: int) -> NDArray[np.float64]:
+        if told and len(told) != m:
+            raise InputError(f"the material is told of {len(told)} elements, but the mesh has {m}.")
+        return np.array(told) if told else np.full(m, usual)

@@ -37,21 +37,21 @@ def element_loads(elements: Elements, material: Material, x: Floats) -> Loads:
     turned = np.linalg.det(u @ vh) < 0.0  # an inverted element: its smallest stretch is negative
     s[turned, 2] *= -1.0
     strain = (u * (s - 1.0)[:, None, :]) @ u.transpose(0, 2, 1)
-    volumes = elements.shares.sum(axis=1)
     patches = elements.hooke if isinstance(elements, PatchIntegrated) else elements
     lam, mu = material.lame()
     linear = material.law == LINEAR
     change = s.sum(axis=1) - 3.0 if linear else s.prod(axis=1) - 1.0
     shared = change
     if isinstance(patches, PatchTetrahedra):
-        shared = (np.bincount(patches.patch, volumes * change) / patches.whole)[patches.patch]
+        shared = patches.mean(change)
     if linear:
         stress = 2.0 * mu * strain
     else:
         law = LAWS[material.law](lam, mu, material.shape)
         stress = law.stress(f) @ f.transpose(0, 2, 1) / s.prod(axis=1)[:, None, None]
         shared = shared - change
-    return Loads(strain, stress + lam * shared[:, None, None] * np.eye(3))
+    stress = stress + lam * shared[:, None, None] * np.eye(3)
+    return Loads(strain, material.stiffness_of(len(strain))[:, None, None] * stress)
 
 
 def nodal_mean(elements: Elements, values: Floats, nodes: int) -> Floats:

@@ -13,6 +13,7 @@ patch, and the stiffness at fixed rotations
 
 symmetric and, lam being above -2/3 mu, never negative. Each element keeps its own shear energy mu eps:eps,
 of full rank, so that no pattern of nodes moves without force. The price: all nodes of a patch are coupled.
+A patch is of one material; of another modulus than the body's all V_e are so many times larger.
 Source: de Souza Neto, Pires & Owen, F-bar-based linear triangles and tetrahedra for finite strain analysis of
 nearly incompressible solids (IJNME 2005), of which this is the law of small strains in turned axes.
 """
@@ -115,10 +116,10 @@ class PatchTetrahedra(Tetrahedra):
 
     def __init__(self, element: Element, mesh: TetMesh, material: Material) -> None:
         super().__init__(element, mesh, material)
-        self.patch = patches_of(mesh.nodes, mesh.tets)
+        self.patch = patches_of(mesh.nodes, mesh.tets, material.stiffness_of(len(mesh.tets)))
         self.bulk, shear = material.lame()
         self.lame = (0.0, shear)
-        self.whole = np.bincount(self.patch, self.volumes)
+        self.whole = np.bincount(self.patch, self.weights)
         self._group(len(mesh.nodes))
 
     def _group(self, n: int) -> None:
@@ -135,24 +136,28 @@ class PatchTetrahedra(Tetrahedra):
     def part(self, which: NDArray[np.int64]) -> "PatchTetrahedra":
         """See Elements. Of whole patches, or of elements on whose others a field does nothing."""
         out = object.__new__(PatchTetrahedra)
-        for name in ("cells", "gradients", "volumes", "patch"):
+        for name in ("cells", "gradients", "volumes", "weights", "patch"):
             setattr(out, name, np.ascontiguousarray(getattr(self, name)[which]))
         out.lame, out.bulk, out.whole = self.lame, self.bulk, self.whole
         out._group(int(self.cells.max()) + 1)
         return out
 
+    def mean(self, of_elements: Floats) -> Floats:
+        """Means over the patches of what is told of elements (m,), at each element, (m,)."""
+        return (np.bincount(self.patch, self.weights * of_elements) / self.whole)[self.patch]
+
     def _changes(self, field: Floats, rest: float, quats: Floats) -> Floats:
         """theta of the patches (k,) in a field; rest as `patch_changes`."""
         theta = np.empty(len(self.whole))
         patch_changes(
-            field, rest, self.cells, self.gradients, self.volumes, self.patch, self.whole, quats, theta
+            field, rest, self.cells, self.gradients, self.weights, self.patch, self.whole, quats, theta
         )
         return theta
 
     def _add(self, field: Floats, rest: float, quats: Floats, scale: float, force: Floats) -> None:
         """force += scale times that of the patches' tensions in a field."""
         tension = scale * self.bulk * self._changes(field, rest, quats)
-        add_patch_tension(self.cells, self.gradients, self.volumes, self.patch, quats, tension, force)
+        add_patch_tension(self.cells, self.gradients, self.weights, self.patch, quats, tension, force)
 
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
@@ -174,7 +179,7 @@ class PatchTetrahedra(Tetrahedra):
         """See Elements."""
         super().assemble(x, quats, pattern, blocks)
         add_patch_stiffness(
-            self.cells, self.gradients, self.volumes, self.patch, self.whole, self.bulk, quats,
+            self.cells, self.gradients, self.weights, self.patch, self.whole, self.bulk, quats,
             self._nodes.start, self.places, pattern.group_block, blocks,
         )  # fmt: skip
 

@@ -32,6 +32,8 @@ class Tetrahedra:
             self.volumes *= mesh.filled
         self.cells = np.take_along_axis(mesh.tets, ascending, axis=1).astype(np.int32)
         self.gradients = np.ascontiguousarray(np.take_along_axis(gradients, ascending[:, :, None], axis=1))
+        self.weights = self.volumes * material.stiffness_of(len(self.volumes))
+        """What of the stiffness of the body's material an element has [m3]."""
         self.lame = material.lame()
 
     @property
@@ -48,7 +50,8 @@ class Tetrahedra:
         """See Elements."""
         out = object.__new__(Tetrahedra)
         out.cells = np.ascontiguousarray(self.cells[which])
-        out.gradients, out.volumes, out.lame = self.gradients[which], self.volumes[which], self.lame
+        out.gradients, out.lame = self.gradients[which], self.lame
+        out.volumes, out.weights = self.volumes[which], self.weights[which]
         return out
 
     def apart(self) -> "Tetrahedra":
@@ -59,22 +62,22 @@ class Tetrahedra:
 
     def add_forces(self, x: Floats, quats: Floats, force: Floats) -> None:
         """See Elements."""
-        add_internal_forces(x, self.cells, self.gradients, self.volumes, *self.lame, quats, force)
+        add_internal_forces(x, self.cells, self.gradients, self.weights, *self.lame, quats, force)
 
     def add_turned(self, v: Floats, quats: Floats, since: Floats, scale: float, force: Floats) -> None:
         """See Elements."""
         add_turned_stiffness(
-            v, self.cells, self.gradients, self.volumes, *self.lame, quats, since, scale, force
+            v, self.cells, self.gradients, self.weights, *self.lame, quats, since, scale, force
         )
 
     def add_stiff(self, v: Floats, quats: Floats, scale: float, force: Floats) -> None:
         """See Elements."""
-        add_warped_product(v, self.cells, self.gradients, self.volumes, *self.lame, quats, scale, force)
+        add_warped_product(v, self.cells, self.gradients, self.weights, *self.lame, quats, scale, force)
 
     def assemble(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
         assemble_warped_stiffness(
-            x, self.cells, self.gradients, self.volumes, *self.lame, quats, pattern.pair_block, blocks
+            x, self.cells, self.gradients, self.weights, *self.lame, quats, pattern.pair_block, blocks
         )
 
     def tensions(self, x: Floats, quats: Floats) -> Floats:
@@ -84,7 +87,7 @@ class Tetrahedra:
     def add_geometric(self, x: Floats, quats: Floats, pattern: BlockPattern, blocks: Floats) -> None:
         """See Elements."""
         add_geometric_stiffness(
-            x, self.cells, self.gradients, self.volumes, *self.lame, self.tensions(x, quats), quats,
+            x, self.cells, self.gradients, self.weights, *self.lame, self.tensions(x, quats), quats,
             pattern.pair_block, blocks,
         )  # fmt: skip
 
@@ -94,4 +97,4 @@ class Tetrahedra:
 
     def energy(self, x: Floats, quats: Floats) -> float:
         """See Elements."""
-        return float(elastic_energy(x, self.cells, self.gradients, self.volumes, *self.lame, quats))
+        return float(elastic_energy(x, self.cells, self.gradients, self.weights, *self.lame, quats))

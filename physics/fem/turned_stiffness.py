@@ -221,7 +221,7 @@ class TurnedStiffness:
         self.shares = element.volumes(nodes, cells)[each, order]
         k = k[each, order].transpose(0, 3, 4, 1, 2)[each, order].reshape(-1, 3 * c, 3 * c)
         # rounding leaves it unsymmetric in the last digit
-        self.k0 = 0.5 * (k + k.transpose(0, 2, 1))
+        self.k0 = 0.5 * (k + k.transpose(0, 2, 1)) * material.stiffness_of(len(cells))[:, None, None]
 
     @property
     def groups(self) -> NodeGroups:

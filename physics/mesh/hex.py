@@ -41,12 +41,13 @@ MIN_QUALITY = 1e-3
 class HexMesh:
     """A hexahedral mesh, every element convex at its corners.
 
-    nodes: [m], shape (n, 3). hexes: node indices, shape (m, 8).
+    nodes: [m], shape (n, 3). hexes: node indices, shape (m, 8). labels: as a TetMesh has them.
     The constructor trusts its arrays; `validate_hexes` checks arrays of unknown origin.
     """
 
     nodes: NDArray[np.float64]
     hexes: NDArray[np.int32]
+    labels: NDArray[np.int64] | None = None
 
     @property
     def cells(self) -> NDArray[np.int32]:
@@ -72,9 +73,13 @@ class HexMesh:
         quads = boundary_quads(self.hexes)
         return SurfaceMesh.from_triangles(self.nodes, _halves(self.nodes, quads), source)
 
+    def border_of(self, which: NDArray[np.integer]) -> NDArray[np.int32]:
+        """See TetMesh."""
+        return _halves(self.nodes, boundary_quads(self.hexes[which]))
+
     def with_nodes(self, nodes: NDArray[np.float64]) -> "HexMesh":
         """The same elements at other positions [m], shape (n, 3)."""
-        return HexMesh(nodes, self.hexes)
+        return HexMesh(nodes, self.hexes, self.labels)
 
 
 def hex_qualities(nodes: NDArray[np.float64], hexes: NDArray[np.int32]) -> NDArray[np.float64]:

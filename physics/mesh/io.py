@@ -27,7 +27,10 @@ from palpo.physics.mesh.tet import TetMesh, orient_tets, validate_tets
 from palpo.physics.numerics.errors import InputError
 
 Cells = dict[str, NDArray[Any]]
-"""Connectivity by kind of cell ("tetra", "triangle", "quad", ...), shape (m, nodes per cell)."""
+"""By kind of cell ("tetra", "triangle", "quad", ...): nodes, shape (m, nodes per cell), or labels, (m,)."""
+
+LABELS = ("gmsh:physical", "medit:ref", "label", "labels", "material", "region")
+"""Names of data of cells that are labels, of which the first that a file has counts: Gmsh's groups first."""
 
 FORMATS = {
     ".msh": "Gmsh", ".vtk": "VTK", ".vtu": "VTU", ".obj": "OBJ", ".stl": "STL", ".ply": "PLY", ".glb": "glTF",
@@ -60,8 +63,8 @@ def read_tet_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) ->
     all else that `validate_tets` refuses. With `drop_unreferenced` nodes of no element (the centres of arcs
     that Gmsh writes, for example) are left out instead of refused. Raises InputError.
     """
-    points, cells = _load(path)
-    return _tets(points, cells, drop_unreferenced, str(path))
+    points, cells, labels = _load(path)
+    return _tets(points, cells, labels, drop_unreferenced, str(path))
 
 
 def read_solid_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) -> TetMesh | HexMesh:
@@ -69,10 +72,10 @@ def read_solid_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) 
 
     Raises InputError, also for a file that holds both.
     """
-    points, cells = _load(path)
+    points, cells, labels = _load(path)
     if "hexahedron" in cells:
-        return _hexes(points, cells, drop_unreferenced, str(path))
-    return _tets(points, cells, drop_unreferenced, str(path))
+        return _hexes(points, cells, labels, drop_unreferenced, str(path))
+    return _tets(points, cells, labels, drop_unreferenced, str(path))
 
 
 def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False) -> SurfaceMesh:
@@ -83,12 +86,12 @@ def read_surface_mesh(path: str | PathLike[str], drop_unreferenced: bool = False
     is needed. Raises InputError for what `SurfaceMesh.from_triangles` refuses and, unless
     `drop_unreferenced`, for vertices of no triangle.
     """
-    points, cells = _load(path)
+    points, cells, labels = _load(path)
     source = str(path)
     if "tetra" in cells:
-        return _tets(points, cells, drop_unreferenced, source).surface(source).compact()
+        return _tets(points, cells, labels, drop_unreferenced, source).surface(source).compact()
     if "hexahedron" in cells:
-        return _hexes(points, cells, drop_unreferenced, source).surface(source).compact()
+        return _hexes(points, cells, labels, drop_unreferenced, source).surface(source).compact()
     surface = SurfaceMesh.from_triangles(points, _triangles(cells, source), source)
     if drop_unreferenced:
         surface = surface.compact()
@@ -102,7 +105,7 @@ def read_mended_surface(path: str | PathLike[str]) -> tuple[SurfaceMesh, list[st
 
     Raises InputError for what encloses no volume after it.
     """
-    points, cells = _load(path)
+    points, cells, _ = _load(path)
     source = str(path)
     nodes = checks.as_points(points, source)
     triangles = checks.as_cells(_triangles(cells, source), 3, len(nodes), "triangle", source)
@@ -133,7 +136,8 @@ def meshio_of(
 
     kinds = {TetMesh: "tetra", HexMesh: "hexahedron", QuadraticTetMesh: "tetra10"}
     cells = ("triangle", triangles) if mesh is None else (kinds[type(mesh)], mesh.cells)
-    return meshio.Mesh(points, [cells], point_data=data)
+    labels = None if mesh is None or mesh.labels is None else {LABELS[0]: [mesh.labels]}
+    return meshio.Mesh(points, [cells], point_data=data, cell_data=labels)
 
 
 def _elements(
@@ -145,7 +149,9 @@ def _elements(
     return checks.drop_unreferenced(nodes, elements) if drop_unreferenced else (nodes, elements)
 
 
-def _hexes(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: str) -> HexMesh:
+def _hexes(
+    points: NDArray[Any], cells: Cells, labels: Cells, drop_unreferenced: bool, source: str
+) -> HexMesh:
     strange = [kind for kind in cells if kind.startswith(SOLIDS) and kind != "hexahedron"]
     if strange:
         raise InputError(
@@ -154,10 +160,10 @@ def _hexes(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: 
     nodes, hexes = _elements(points, cells["hexahedron"], 8, drop_unreferenced, source)
     hexes = orient_hexes(nodes, hexes)
     validate_hexes(nodes, hexes, source)
-    return HexMesh(nodes, hexes)
+    return HexMesh(nodes, hexes, labels.get("hexahedron"))
 
 
-def _tets(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: str) -> TetMesh:
+def _tets(points: NDArray[Any], cells: Cells, labels: Cells, drop_unreferenced: bool, source: str) -> TetMesh:
     strange = [kind for kind in cells if kind.startswith(SOLIDS) and kind != "tetra"]
     if strange:
         raise InputError(
@@ -170,7 +176,7 @@ def _tets(points: NDArray[Any], cells: Cells, drop_unreferenced: bool, source: s
     nodes, tets = _elements(points, cells["tetra"], 4, drop_unreferenced, source)
     tets = orient_tets(nodes, tets)
     validate_tets(nodes, tets, source)
-    return TetMesh(nodes, tets)
+    return TetMesh(nodes, tets, labels=labels.get("tetra"))
 
 
 def _triangles(cells: Cells, source: str) -> NDArray[Any]:
@@ -188,8 +194,9 @@ def _triangles(cells: Cells, source: str) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def _load(path: str | PathLike[str]) -> tuple[NDArray[Any], Cells]:
-    path = Path(path)
+def _load(path: str | PathLike[str]) -> tuple[NDArray[Any], Cells, Cells]:
+    """Points of a file, its cells, and their labels."""
+    path, labels = Path(path), Cells()
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"{path}: unknown mesh format {suffix!r}, expected one of {', '.join(FORMATS)}.")
@@ -201,9 +208,9 @@ def _load(path: str | PathLike[str]) -> tuple[NDArray[Any], Cells]:
         elif suffix in SCANS:
             points, cells = read_scan(path)
         elif suffix == ".msh" and _is_gmsh1(path):
-            points, cells = _read_gmsh1(path)
+            points, cells, labels = _read_gmsh1(path)
         else:
-            points, cells = _read_with_meshio(path, suffix)
+            points, cells, labels = _read_with_meshio(path, suffix)
     except OSError as error:
         raise InputError(f"{path}: the mesh file cannot be read ({error.strerror or error}).") from error
     # The readers fail on broken files in every way there is, exits of the process among them.
@@ -214,10 +221,10 @@ def _load(path: str | PathLike[str]) -> tuple[NDArray[Any], Cells]:
         ) from error
     if len(points) == 0:
         raise InputError(f"{path}: the mesh file holds no nodes.")
-    return points, {kind: block for kind, block in cells.items() if len(block)}
+    return points, {kind: block for kind, block in cells.items() if len(block)}, labels
 
 
-def _read_with_meshio(path: Path, suffix: str) -> tuple[NDArray[Any], Cells]:
+def _read_with_meshio(path: Path, suffix: str) -> tuple[NDArray[Any], Cells, Cells]:
     from meshio import gmsh, stl, vtk, vtu  # late: a tenth of a second that generated scenes need not pay
 
     if suffix == ".stl":
@@ -233,7 +240,17 @@ def _read_with_meshio(path: Path, suffix: str) -> tuple[NDArray[Any], Cells]:
     # After these two it goes on with a part of the mesh.
     if "cannot handle" in complaint or "not closed" in complaint:
         raise ValueError(complaint.removeprefix("Warning: "))
-    return mesh.points, mesh.cells_dict
+    told = mesh.cell_data_dict
+    labels = next((told[name] for name in LABELS if name in told), Cells())
+    return mesh.points, mesh.cells_dict, {kind: _whole(one) for kind, one in labels.items()}
+
+
+def _whole(labels: NDArray[Any]) -> NDArray[np.int64]:
+    """Labels (m,) as whole numbers; ValueError for what are none."""
+    numbers = labels.reshape(-1).astype(np.int64)
+    if len(numbers) != len(labels) or (numbers != labels.reshape(-1)).any():
+        raise ValueError("labels of cells are no whole numbers")
+    return numbers
 
 
 def _require_complete_stl(path: Path) -> None:
@@ -270,7 +287,7 @@ def _is_gmsh1(path: Path) -> bool:
         return file.read(64).lstrip().startswith(b"$NOD")
 
 
-def _read_gmsh1(path: Path) -> tuple[NDArray[Any], Cells]:
+def _read_gmsh1(path: Path) -> tuple[NDArray[Any], Cells, Cells]:
     """The first Gmsh format: $NOD (id x y z) and $ELM (id kind physical entity count nodes)."""
     text = path.read_text()
     node_rows = _gmsh1_section(text, "NOD")
@@ -278,14 +295,16 @@ def _read_gmsh1(path: Path) -> tuple[NDArray[Any], Cells]:
     ids = table[:, 0].astype(np.int64)
     if len(np.unique(ids)) < len(ids):
         raise ValueError("two nodes have the same number")
-    by_kind = defaultdict(list)
+    by_kind, entities = defaultdict(list), defaultdict(list)
     for row in _gmsh1_section(text, "ELM"):
-        kind, count, *nodes = (int(row[i]) for i in (1, *range(4, len(row))))
+        kind, entity, count, *nodes = (int(row[i]) for i in (1, 2, *range(4, len(row))))
         if len(nodes) != count:
             raise ValueError(f"element {row[0]} announces {count} nodes and lists {len(nodes)}")
         if kind in GMSH1_KINDS:
             by_kind[GMSH1_KINDS[kind]].append(nodes)
-    return table[:, 1:], {kind: _renumber(ids, np.array(rows)) for kind, rows in by_kind.items()}
+            entities[GMSH1_KINDS[kind]].append(entity)
+    cells = {kind: _renumber(ids, np.array(rows)) for kind, rows in by_kind.items()}
+    return table[:, 1:], cells, {kind: np.array(labels) for kind, labels in entities.items()}
 
 
 def _gmsh1_section(text: str, name: str) -> list[list[str]]:

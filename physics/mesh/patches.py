@@ -4,7 +4,7 @@ Candidates are the elements around an inner edge, and an element with those acro
 compact ones (least surface^3 / volume^2, 36 pi for a ball) of five to eight elements are taken first, as far
 as they do not overlap; then smaller ones of what is left. An element that is left over joins the patch across
 its largest face. Where a mesh lists the five or six elements of each cell of eight nodes together, as
-generated ones do, its cells are the patches.
+generated ones do, its cells are the patches. No patch crosses the border of two materials.
 
 Such patches are those of de Souza Neto, Pires & Owen, F-bar-based linear triangles and tetrahedra for finite
 strain analysis of nearly incompressible solids (IJNME 2005), which leaves open how they are found.
@@ -23,18 +23,25 @@ LEAST, MOST = 5, 8
 CORNERS = np.array([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3], [2, 3]])
 
 
-def patches_of(nodes: NDArray[np.float64], tets: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Number of each element's patch, shape (m,), of nodes (n, 3) [m] and elements (m, 4)."""
+def patches_of(
+    nodes: NDArray[np.float64], tets: NDArray[np.int32], kind: NDArray[np.float64] | None = None
+) -> NDArray[np.int32]:
+    """Number of each element's patch, shape (m,), of nodes (n, 3) [m] and elements (m, 4).
+
+    kind (m,): what all elements of a patch have alike.
+    """
+    kind = np.zeros(len(tets)) if kind is None else kind
+    across, areas = _across(tets), _areas(nodes, tets)
+    across[kind[across] != kind[:, None]] = -1
     for size in (5, 6):
         if len(tets) % size == 0 and _are_cells(tets.reshape(-1, 4 * size)):
-            return np.repeat(np.arange(len(tets) // size, dtype=np.int32), size)
-    volumes, areas = tet_volumes(nodes, tets), _areas(nodes, tets)
-    across = _across(tets)
+            return _of_cells(kind.reshape(-1, size), across, areas)
+    volumes = tet_volumes(nodes, tets)
     groups = sorted(
         (
             (len(group) < LEAST, -min(len(group), LEAST), _roundness(group, volumes, areas, across), group)
             for group in _candidates(tets, across)
-            if len(group) <= MOST
+            if len(group) <= MOST and (kind[list(group)] == kind[group[0]]).all()
         ),
     )
     patch, count = np.full(len(tets), -1, np.int32), 0
@@ -43,6 +50,15 @@ def patches_of(nodes: NDArray[np.float64], tets: NDArray[np.int32]) -> NDArray[n
             patch[list(group)] = count
             count += 1
     return _with_rest(patch, count, across, areas)
+
+
+def _of_cells(
+    kind: NDArray[np.float64], across: NDArray[np.int64], areas: NDArray[np.float64]
+) -> NDArray[np.int32]:
+    """Patches of cells of so many elements each (c, size); those of a cell of two kinds join others."""
+    pure = (kind == kind[:, :1]).all(axis=1)
+    patch = np.where(pure, np.cumsum(pure, dtype=np.int32) - 1, np.int32(-1))
+    return _with_rest(np.repeat(patch, kind.shape[1]), int(pure.sum()), across, areas)
 
 
 def _are_cells(corners: NDArray[np.int32]) -> bool:

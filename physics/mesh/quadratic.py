@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.surface import SurfaceMesh
-from palpo.physics.mesh.tet import TetMesh, orient_tets
+from palpo.physics.mesh.tet import TetMesh, boundary_triangles, orient_tets
 
 EDGES = np.array([[0, 1], [1, 2], [2, 0], [0, 3], [1, 3], [2, 3]])
 """Corners of the edges whose middles are nodes 4 to 9, in the order of VTK."""
@@ -29,10 +29,12 @@ EIGHTHS = np.array(
 
 @dataclass(frozen=True, eq=False)
 class QuadraticTetMesh:
-    """Ten-node tetrahedra: nodes (n, 3) [m]; cells (m, 10), corners first and then the middles of `EDGES`."""
+    """Ten-node tetrahedra: nodes (n, 3) [m]; cells (m, 10), corners first and then the middles of `EDGES`;
+    labels as a TetMesh has them."""
 
     nodes: NDArray[np.float64]
     cells: NDArray[np.int32]
+    labels: NDArray[np.int64] | None = None
 
     def split(self) -> TetMesh:
         """Four-node tetrahedra of the same nodes, eight for each."""
@@ -48,9 +50,13 @@ class QuadraticTetMesh:
         """The boundary with outward triangles, four a face, that index this mesh's own nodes."""
         return self.split().surface(source)
 
+    def border_of(self, which: NDArray[np.integer]) -> NDArray[np.int32]:
+        """See TetMesh; four triangles a face."""
+        return boundary_triangles(QuadraticTetMesh(self.nodes, self.cells[which]).split().tets)
+
     def with_nodes(self, nodes: NDArray[np.float64]) -> "QuadraticTetMesh":
         """The same elements at other positions [m], shape (n, 3)."""
-        return QuadraticTetMesh(nodes, self.cells)
+        return QuadraticTetMesh(nodes, self.cells, self.labels)
 
 
 def with_middles(mesh: TetMesh) -> tuple[TetMesh, QuadraticTetMesh, NDArray[np.int32]]:
@@ -63,7 +69,7 @@ def with_middles(mesh: TetMesh) -> tuple[TetMesh, QuadraticTetMesh, NDArray[np.i
     nodes = np.vstack([mesh.nodes, mesh.nodes[edges.rows].mean(axis=1)])
     middles = len(mesh.nodes) + edges.of.reshape(-1, len(EDGES))
     cells = np.hstack([mesh.tets, middles]).astype(np.int32)
-    quadratic = QuadraticTetMesh(nodes, cells)
+    quadratic = QuadraticTetMesh(nodes, cells, mesh.labels)
     return quadratic.split(), quadratic, edges.rows.astype(np.int32)
 
 

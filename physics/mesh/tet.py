@@ -27,12 +27,14 @@ class TetMesh:
     nodes: [m], shape (n, 3). tets: node indices, shape (m, 4), det(x1 - x0, x2 - x0, x3 - x0) > 0.
     filled: share of each element that is of material, shape (m,), where a cut goes through some
     (palpo.physics.mesh.cutting); all of it without.
+    labels: of the elements, shape (m,), where a file has them.
     The constructor trusts its arrays; `validate_tets` checks arrays of unknown origin.
     """
 
     nodes: NDArray[np.float64]
     tets: NDArray[np.int32]
     filled: NDArray[np.float64] | None = None
+    labels: NDArray[np.int64] | None = None
 
     @property
     def cells(self) -> NDArray[np.int32]:
@@ -64,9 +66,13 @@ class TetMesh:
         """The boundary with outward triangles that index this mesh's own nodes, so vertices = nodes."""
         return SurfaceMesh.from_triangles(self.nodes, boundary_triangles(self.tets), source)
 
+    def border_of(self, which: NDArray[np.integer]) -> NDArray[np.int32]:
+        """Outward triangles (k, 3) around some of the elements."""
+        return boundary_triangles(self.tets[which])
+
     def with_nodes(self, nodes: NDArray[np.float64]) -> "TetMesh":
         """The same elements at other positions [m], shape (n, 3)."""
-        return TetMesh(nodes, self.tets, self.filled)
+        return TetMesh(nodes, self.tets, self.filled, self.labels)
 
 
 def largest_piece(mesh: TetMesh) -> TetMesh:

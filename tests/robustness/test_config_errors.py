@@ -63,6 +63,30 @@ REFUSED = [
     ("bodies.floor.fixed=[]", "bodies.floor.fixed = []: unknown key; this body never moves"),
     ("bodies.ball.fixed=[]", 'a rigid body that never moves is kind = "mesh"'),
     ("bodies.ball.material=steel", "a rigid body has density or mass instead"),
+    # parts of other materials
+    ("bodies.block.materials=[{youngs_modulus=1e5}]", "exactly one of box, sphere or label is needed"),
+    (
+        "bodies.block.materials=[{sphere={centre=[0,0,0],radius=1},poisson_ratio=0.3}]",
+        "materials[0].poisson_ratio = 0.3: unknown key; all parts of a body have that of its material",
+    ),
+    (
+        "bodies.block.materials=[{sphere={centre=[0,0,0],radius=1},material='steel'}]",
+        "give youngs_modulus and density; all else is that of the body's material",
+    ),
+    (
+        "bodies.block.materials=[{label=2}]",
+        "bodies.block.materials[0].label = 2: only a mesh file has labels",
+    ),
+    (
+        "bodies.block={name='block',kind='tets',geometry={kind='block',size=[1,1,1]},material='liver',mass=1,"
+        "materials=[{box=[[0,0,0],[1,1,1]],density=2000}]}",
+        "bodies.block.materials[0].density = 2000: the body's mass is spread evenly",
+    ),
+    (
+        "bodies.block={name='block',kind='tets',geometry={kind='block',size=[1,1,1]},material='liver',"
+        "materials=[{box=[[0,0,0],[1,1,1]],density=2000}],incisions=[{corners=[[0,0,0],[1,0,0],[0,1,0]]}]}",
+        "a body with incisions is of one material; leave the key out",
+    ),
     # kinds and choices
     ("bodies.rod.kind=beem", 'bodies.rod.kind = "beem": did you mean "beam"?'),
     ("bodies.ball.geometry={radius=1}", 'bodies.ball.geometry.kind: the key is missing; choose "capsule" or'),

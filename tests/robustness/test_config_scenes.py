@@ -17,8 +17,8 @@ from palpo.config.words import ConfigError
 from palpo.physics.systems.snap.connectors.registry import generate
 
 SHIPPED = [
-    "beams", "biopsy", "fold", "grooves", "incision", "mixed-cup", "mixed-snap", "needle", "organ", "probe",
-    "stiffening", "three-rates", "wire",
+    "beams", "biopsy", "eye", "fold", "grooves", "incision", "mixed-cup", "mixed-snap", "needle", "organ",
+    "probe", "stiffening", "three-rates", "wire",
 ]  # fmt: skip
 QUASISTATIC = ["mixed-press"]
 SEVERAL_HANDS = ["two-hands"]

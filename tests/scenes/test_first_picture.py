@@ -16,7 +16,7 @@ from palpo.physics.systems.multirate.lock_step import LockStep
 MULTIRATE = [name for name in list_scenes() if load_scene(name).system == "multirate"]
 
 
-@pytest.mark.parametrize("name", ["beams", "needle", "probe", "wire"])
+@pytest.mark.parametrize("name", ["beams", "eye", "needle", "probe", "wire"])
 def test_it_is_the_scene_that_the_loops_begin_with(name):
     spec = load_scene(name)
     geometry, state = rest_picture(spec)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
 from palpo.app.build.quasistatic import quasistatic_body
-from palpo.app.build.soft_parts import soft_part
+from palpo.app.build.soft_parts import pierced, soft_part
 from palpo.app.systems.multirate.falling import falling
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import Quasistatic, Soft
@@ -18,6 +18,7 @@ from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body
 from palpo.physics.bodies.chain_models import ChainModel, ChainState
 from palpo.physics.bodies.low_body import LowBody
+from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
 from palpo.physics.collision.topology import STATIC, TOOL, CollisionShape, join_shapes
 from palpo.physics.compliance.hold import Hold, make_hold
@@ -266,9 +267,11 @@ def _needles(
         tip, behind = (parts[number].points[p - first[number]] for p in needle_points[:2])
         ahead = (tip - behind) / np.linalg.norm(tip - behind)
         member = next(member for member in members if member.number == tissue)
+        solid = member.body
+        assert isinstance(solid, SoftBody)
         spec_of = Needle(
             needle_points.astype(np.int32), member, float(parts[number].shape.radius), needle.puncture,
-            needle.cutting, needle.friction, 0.5 * needle.bevel,
+            *pierced(spec, needle, solid.mesh), 0.5 * needle.bevel,
             np.array([ahead, needle.bevel_towards]) @ rotation, needle.spacing,
         )  # fmt: skip
         found.append(NeedlePath(k, spec_of))

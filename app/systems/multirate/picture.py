@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from palpo.app.build.material_parts import borders
 from palpo.app.build.shapes import look_of
 from palpo.app.visual.colours import SMALLEST_STRAIN, colour_range
 from palpo.app.visual.picture import Picture, Shapes
@@ -150,6 +151,8 @@ class Visual(Picture):
             pierces=number in scene.topology.point_body[points], **more,
         )  # fmt: skip
         self._shapes.append(_Shape(drawable, number, local))
+        if isinstance(body, Soft):
+            shapes.drawables += borders(drawable, body, soft.mesh)
 
     def _rigid(self, body: Rigid, number: int, triangles: Indices) -> tuple[Floats, Indices]:
         """Vertices in body axes and triangles of a rigid body."""

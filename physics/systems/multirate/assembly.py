@@ -340,7 +340,7 @@ def _insertion(
     across, along = line_yields(path.body.material)
     tip = tip_yields(path.body.material, spec.radius)
     tissue, clear = np.zeros(1, TISSUE), spec.radius + skin + MARGIN
-    tissue[0] = spec.puncture, spec.cutting, spec.friction, spec.spacing, across, along, tip, clear, spec.turn
+    tissue[0] = spec.puncture, spec.spacing, across, along, tip, clear, spec.turn
     first = spec.member.first + path.body.first_inner - sides[1].first
     state = make_inserted_needle(
         modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,

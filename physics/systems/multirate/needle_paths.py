@@ -1,20 +1,24 @@
 """Where a needle will go in a body: inner points of the material along its line, as the low loop plans them.
 
 Once in a low step. Outside the plan begins where the tip touches the surface, or is nearest to it, and goes
-on in the direction of the needle, which the material's deformation turns: F^-1 a. Inside, the points that the
-path has, and as many more as a quick hand may come to while the next frame is made, stay where they are;
-those beyond are laid anew along the needle as it is now. So a path that is there never moves in the material.
+on in the direction of the needle, which the material's deformation turns: F^-1 a. Where another material
+begins, there is a point. Inside, the points that the path has, and as many more as a quick hand may come to
+while the next frame is made, stay where they are; those beyond are laid anew along the needle as it is now.
+So a path that is there never moves in the material.
 """
 
 import math
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.closest import to_triangle
-from palpo.physics.exchange.constraint_frame import ConstraintFrame
+from palpo.physics.exchange.constraint_frame import PATH_TISSUE, ConstraintFrame
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.quadratic import EDGES
 from palpo.physics.numerics.errors import InputError
@@ -35,6 +39,9 @@ from which that is a point of its own."""
 
 INSIDE = -1e-9
 """Least barycentric weight of a place that is in an element."""
+
+OUTSIDE = -2
+"""Material of a place outside of the body, whose own is -1."""
 
 LATTICE = 0.1985
 """Radius, in sides of a lattice's cell, of the cylinder that a line load at its nodes acts as: that of wells
@@ -140,10 +147,14 @@ class Needle:
     """Of the shaft [m]."""
     puncture: float
     """Force on the tip at which the surface gives way [N]."""
-    cutting: float
-    """Force that it cuts at [N]."""
-    friction: float
-    """Of the shaft, a length [N/m]."""
+    part: NDArray[np.intp]
+    """Of which material each element of the body is, (m,)."""
+    cutting: Floats
+    """Force that it cuts at in each element [N], (m,)."""
+    friction: Floats
+    """Of the shaft there, a length [N/m], (m,)."""
+    wall: Floats
+    """Force on the tip at which the border of its material gives way [N], (m,); 0 of one that has none."""
     turn: float
     """By what angle the tip cuts aside of the needle's direction [rad]."""
     point: NDArray[np.float64]
@@ -165,8 +176,8 @@ class NeedlePath:
         room = len(body.inner)
         self.rest, self.cells = np.zeros((room, 3)), np.zeros(room, np.intp)
         """Places of the planned points in the material at rest [m], and the elements that they are in."""
-        self.unresolved = np.full(room, THINNEST)
-        """ln(R/r) of each point, by which it sinks in beside the mesh."""
+        self.tissue = np.zeros(room, PATH_TISSUE)
+        self._softness = 1.0 / body.material.stiffness_of(len(self.places.cells))
         self.plan = self.planned = self.count = 0
         """Number of the plan; points of it, and of the path that the servo has told."""
         self.ends = False
@@ -207,19 +218,35 @@ class NeedlePath:
             k = self.planned - 1
             turned = np.linalg.solve(self.places.gradient(int(self.cells[k]), self.body.x), ahead)
             along = (turned / np.linalg.norm(turned)).astype(np.float64)
-            self.ends = not self._add(self.rest[k] + self.spec.spacing * along, along)
-            if self.ends:
+            step, part = self.spec.spacing, self._part(self.rest[k])
+            ahead_part = self._part(self.rest[k] + step * along)
+            if ahead_part == OUTSIDE:
                 self._add_last(self.rest[k], along)
+                self.ends = True
+                return
+            if ahead_part != part:
+                step = self._last(self.rest[k], along, partial(operator.eq, part))[1]
+            self.ends = not self._add(self.rest[k] + step * along, along)
 
-    def _add_last(self, last: Floats, along: Floats) -> None:
-        """The place where the line from the last point leaves the body, if that is not at once."""
+    def _part(self, place: Floats) -> int:
+        """Of which material a place (3,) [m] is."""
+        cell = self.places.find(place)[0]
+        return OUTSIDE if cell < 0 else int(self.spec.part[cell])
+
+    def _last(self, start: Floats, along: Floats, holds: Callable[[int], bool]) -> tuple[float, float]:
+        """Lengths from a start (3,) between which what holds of a place's material ceases to [m]."""
         inside, outside = 0.0, self.spec.spacing
         while outside - inside > EXIT * self.spec.spacing:
             middle = 0.5 * (inside + outside)
-            if self.places.find(last + middle * along)[0] < 0:
-                outside = middle
-            else:
+            if holds(self._part(start + middle * along)):
                 inside = middle
+            else:
+                outside = middle
+        return inside, outside
+
+    def _add_last(self, last: Floats, along: Floats) -> None:
+        """The place where the line from the last point leaves the body, if that is not at once."""
+        inside = self._last(last, along, partial(operator.ne, OUTSIDE))[0]
         if inside > NO_STEP * self.spec.spacing:
             self._add(last + inside * along, along)
 
@@ -232,7 +259,11 @@ class NeedlePath:
         k, places, shares = self.planned, self.places, self.places.shares(weights)
         self.rest[k], self.cells[k] = place, cell
         self.body.inner[k], self.body.inner_weights[k] = places.cells[cell], shares
-        self.unresolved[k] = places.unresolved(cell, shares, along, self.spec.radius)
+        spec, entered = self.spec, k > 0 and self.spec.part[cell] != self.spec.part[self.cells[k - 1]]
+        self.tissue[k] = (
+            places.unresolved(cell, shares, along, spec.radius), self._softness[cell], spec.cutting[cell],
+            spec.friction[cell], spec.wall[cell] if entered else 0.0,
+        )  # fmt: skip
         self.planned = k + 1
         return True
 
@@ -251,4 +282,4 @@ class NeedlePath:
         """The plan into slot f of a frame."""
         path = frame.paths[f, self.number]
         path["plan"], path["planned"], path["ends"] = self.plan, self.planned, int(self.ends)
-        frame.path_unresolved[f, self.number, : len(self.unresolved)] = self.unresolved
+        frame.path_tissue[f, self.number, : len(self.tissue)] = self.tissue
