@@ -100,9 +100,8 @@ def _cut_part(
         shares = np.where(np.isnan(shares), met, shares)
     cut = cut_mesh(mesh, shares)
     solid = CutBody(
-        body.name, cut, material.of(cut.element), fixed, spec.gravity,
-        elements=elements_of(body, mesh, large=False),
-    )  # fmt: skip
+        body.name, cut, material, fixed, spec.gravity, elements=elements_of(body, mesh, large=False)
+    )
     shape = CollisionShape(solid.count, cut.triangles, NO_EDGES, 0.0, LOW)
     points = cut.vertices(cut.nodes)
     return BodyPart(body, shape, points, len(points), solid)

@@ -1,6 +1,6 @@
 """Isotropic material: elastic by a law, with Rayleigh damping and a memory that fades."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import isfinite
 
 import numpy as np
@@ -77,12 +77,6 @@ class Material:
     def density_of(self, m: int) -> NDArray[np.float64]:
         """Density of each of m elements [kg/m3], (m,); InputError for another number."""
         return self._of_each(self.densities, self.density, m)
-
-    def of(self, elements: NDArray[np.integer]) -> "Material":
-        """The same for a mesh whose elements are copies of those, (m,)."""
-        each = (tuple(told[e] for e in elements) if told else () for told in (self.moduli, self.densities))
-        moduli, densities = each
-        return replace(self, moduli=moduli, densities=densities)
 
     def _of_each(self, told: tuple[float, ...], usual: float, m: int) -> NDArray[np.float64]:
         if told and len(told) != m:

@@ -144,24 +144,3 @@ def test_the_nodes_of_points_come_in_the_order_of_these() -> None:
     order = [nodes.index(node) for node in (heaviest[0], 3, heaviest[1], 0)]
     assert order == sorted(order) and order[0] == 0
     assert set(nodes) == {3, 0} | {int(n) for k in (7, 2) for n in cut.corners[k][cut.weights[k] > 0.0]}
-
-
-def test_copies_of_an_element_are_of_its_material() -> None:
-    """Of two materials, a cut body is as heavy, and stretched along the cut as stiff, as the whole one."""
-    mesh = _mesh()
-    upper = mesh.nodes[mesh.tets].mean(axis=1)[:, 1] > 0.0
-    two = replace(
-        GEL,
-        poisson_ratio=0.0,
-        moduli=tuple(np.where(upper, 3e4, 1e4)),
-        densities=tuple(np.where(upper, 2000.0, 1000.0)),
-    )
-    cut = _cut(mesh, (0.0, 1.0, 0.2), 0.0013)
-    body, whole = CutBody("a", cut, two.of(cut.element)), SoftBody("b", mesh, two)
-    assert body.mass == pytest.approx(whole.mass, rel=1e-12)
-    energies = []
-    for one in (body, whole):
-        one.x[:, 0] *= 1.001
-        one.gravity[:] = 0.0
-        energies.append(one.energy())
-    assert energies[0] == pytest.approx(energies[1], rel=1e-6)
