@@ -20,7 +20,7 @@ from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.cutting import crossings, cut_mesh, mesh_edges
+from palpo.physics.mesh.cutting import crossings, cut_mesh, mesh_edges, of_copies
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
@@ -86,7 +86,7 @@ def _cut_part(
     if not isinstance(mesh, TetMesh):
         raise InputError(f"{key}: the file holds hexahedra; a body with incisions is of linear tetrahedra.")
     edges, _ = mesh_edges(mesh.tets)
-    shares = np.full(len(edges), np.nan)
+    shares, held = np.full(len(edges), np.nan), np.zeros(len(edges))
     for i, incision in enumerate(body.incisions):
         first, *others = np.array(incision.corners)
         outline = np.array([[first, a, b] for a, b in pairwise(others)])
@@ -97,11 +97,13 @@ def _cut_part(
                 f"{key}.{i}.corners cut nothing: the nodes of {body.name} lie between "
                 f"{np.round(lo, 6).tolist()} and {np.round(hi, 6).tolist()} m."
             )
+        held = np.where(np.isnan(shares) & ~np.isnan(met), incision.toughness or 0.0, held)
         shares = np.where(np.isnan(shares), met, shares)
     cut = cut_mesh(mesh, shares)
     solid = CutBody(
-        body.name, cut, material, fixed, spec.gravity, elements=elements_of(body, mesh, large=False)
-    )
+        body.name, cut, material, fixed, spec.gravity, elements_of(body, mesh, large=False),
+        of_copies(cut, edges, held),
+    )  # fmt: skip
     shape = CollisionShape(solid.count, cut.triangles, NO_EDGES, 0.0, LOW)
     points = cut.vertices(cut.nodes)
     return BodyPart(body, shape, points, len(points), solid)

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from palpo.config.schema.base import Spec
+from palpo.config.schema.units import Toughness
 from palpo.config.schema.vectors import Position
 
 FLAT = 1e-3
@@ -14,13 +15,18 @@ FLAT = 1e-3
 
 
 class IncisionSpec(Spec):
-    """A flat cut through a soft body, open from the beginning."""
+    """A flat cut through a soft body, open from the beginning or to be torn."""
 
     corners: tuple[Position, ...] = Field(
         min_length=3, max_length=64,
         description="Of its flat, convex outline, one after another, in the scene as it begins. What lies "
         "outside of the body cuts nothing.",
     )  # fmt: skip
+    toughness: Toughness | None = Field(
+        None,
+        gt=0,
+        description="Energy that it takes to tear it open, for each area; without it, it is open.",
+    )
 
     @field_validator("corners")
     @classmethod

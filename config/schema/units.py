@@ -28,6 +28,7 @@ UNITS: dict[str, dict[str, float]] = {
     "force": {"N": 1.0, "mN": 1e-3},
     "force rate": {"N/s": 1.0, "N/ms": 1e3},
     "stiffness": {"N/m": 1.0, "N/mm": 1e3, "kN/m": 1e3},
+    "toughness": {"J/m^2": 1.0, "J/m2": 1.0, "kJ/m^2": 1e3, "kJ/m2": 1e3},
     "damping": {"N s/m": 1.0, "N s/mm": 1e3},
     "rotational stiffness": {"N m/rad": 1.0, "N mm/rad": 1e-3},
     "rotational damping": {"N m s/rad": 1.0, "N mm s/rad": 1e-3},
@@ -106,5 +107,6 @@ Force = Annotated[float, Quantity("force")]
 ForceRate = Annotated[float, Quantity("force rate")]
 Stiffness = Annotated[float, Quantity("stiffness")]
 Damping = Annotated[float, Quantity("damping")]
+Toughness = Annotated[float, Quantity("toughness")]
 RotationalStiffness = Annotated[float, Quantity("rotational stiffness")]
 RotationalDamping = Annotated[float, Quantity("rotational damping")]

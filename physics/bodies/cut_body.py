@@ -1,8 +1,13 @@
-"""A soft body with cuts, whose sides part, and bear on each other where they are pressed together.
+"""A soft body with cuts: sides part, bear on each other where they are pressed together, or have to tear.
 
 Both sides have nodes of their own (palpo.physics.mesh.cutting). A node and its copy beyond the cut, which is
 where that node is at rest, must not go through each other: where the copy has come below, the two are joined
 across the cut by a stiffness, without friction.
+
+Where a cut is to be torn first, a bond joins them in all directions, a cohesive law: up to a stress it is
+stiff, then the stress falls in proportion to the opening, to nothing where the work over the bond's area has
+come to the toughness. Once worn a bond stays so. Source: Camacho & Ortiz, Computational modelling of impact
+damage in brittle materials (Int. J. Solids Structures 33, 1996), with one toughness for all directions.
 """
 
 from typing import Any
@@ -24,6 +29,17 @@ STIFFER = 10.0
 what an element next to them yields by, and so know from frame to frame that they touch: a hundred times as
 stiff they would open and shut by turns."""
 
+BOND = 1e3
+"""The same of a bond before it wears, whose opening is to be small to the elements'."""
+
+ELASTIC = 0.56
+"""Stiffness of what a bond holds, by E h: two half spaces that a disc of the area h^2 pulls apart, each of
+2 a E (K. L. Johnson, Contact Mechanics, 1985, section 3.6)."""
+
+ZONE = 3.0
+"""Sides of elements over which a tear gives way at once: by this its stress follows from the toughness, as
+sqrt(E G / l) of a length l (Rice 1968), since what is shorter than elements is nothing to a mesh."""
+
 BESIDE = 1.0
 """Sides of an element by which a copy is aside of its node, at most, for the two to bear on each other."""
 
@@ -32,23 +48,32 @@ class CutBody(SoftBody):
     """A SoftBody of the elements of a `cut`; what else it takes is as there.
 
     Points of its surface that are no nodes are inner points, in the order of the cut. fixed: nodes of the
-    mesh that was cut, with which their copies are fixed.
+    mesh that was cut, with which their copies are fixed. toughness (c,): of the bonds of the cut's copies
+    [J/m2], 0 where it is open, as it is everywhere if not given.
     """
 
     def __init__(
         self, name: str, cut: CutMesh, material: Material, fixed: ArrayLike = (),
         gravity: ArrayLike = (0.0, -9.81, 0.0), elements: str | None = None,
+        toughness: Floats | None = None,
     ) -> None:  # fmt: skip
         n, c = len(cut.mesh.nodes), len(cut.copies)
         self.cut = cut
         self._pairs = np.column_stack([cut.copies, n + np.arange(c)]).astype(np.int64)
         """Nodes and their copies, (c, 2)."""
         self._side = float(np.cbrt(6.0 * cut.mesh.volumes.mean()))
-        self._bearing = STIFFER * material.youngs_modulus * self._side
+        self._spring = material.youngs_modulus * self._side
+        self.toughness = np.zeros(c) if toughness is None else toughness
+        self.areas = _areas(cut)
+        """What of the cut's area is a copy's [m2], (c,)."""
+        self.bonded = self.toughness > 0.0
+        """Which copies hold to their nodes, (c,)."""
+        self._widest = np.zeros(c)
+        """By how much their bonds have been open so far [m]."""
         self._faces = cut.triangles[cut.between >= 0]
         self._facing = _facing(cut, self._faces)
         self._links = np.zeros((c, 3, 3))
-        """Stiffness of what joins them where they are pressed together, as at the last `linearise` [N/m]."""
+        """Stiffness of what joins them, as at the last `linearise` [N/m]."""
         held = np.asarray(fixed, np.int64)
         copies = n + np.flatnonzero(np.isin(cut.copies, held))
         super().__init__(
@@ -58,8 +83,36 @@ class CutBody(SoftBody):
         self.add_inner(*cut.corners.shape)
         self.inner[:], self.inner_weights[:] = cut.corners, cut.weights
 
+    def _bonds(self, apart: Floats) -> Floats:
+        """Stiffness of the bonds [N/m], (c,), worn by how far they have been open, now by `apart` (c, 3).
+
+        What a bond bore beyond its law it gives to the elements beside it, which open it on as it falls.
+        """
+        opening = np.linalg.norm(apart, axis=1)
+        held = np.maximum(self.toughness, np.finfo(float).tiny)
+        stress = np.sqrt(self.material.youngs_modulus * held / (ZONE * self._side))
+        whole = BOND * self._spring
+        most = stress * self.areas
+        first, last = most / whole, 2.0 * held / stress
+
+        def stiffness() -> Floats:
+            widest = np.maximum(self._widest, first)
+            worn = most * (last - widest) / ((last - first) * widest)
+            return np.where(self.bonded, np.where(self._widest > first, worn, whole), 0.0)
+
+        bore = stiffness() * opening
+        slope = most / (last - first)
+        beyond = bore - slope * (last - opening)
+        left = ELASTIC * self._spring - slope
+        with np.errstate(divide="ignore", invalid="ignore"):
+            on = np.where(left > 0.0, beyond / left, np.inf)
+        wide = np.where((opening > self._widest) & (opening > first) & (beyond > 0.0), opening + on, opening)
+        np.maximum(self._widest, np.minimum(wide, last), out=self._widest)
+        self.bonded &= self._widest < last
+        return stiffness()
+
     def _join(self) -> Floats:
-        """Stiffness across the cut where the sides are pressed together, (c, 3, 3)."""
+        """Stiffness of what joins the sides, (c, 3, 3)."""
         apart = self.x[self._pairs[:, 1]] - self.x[self._pairs[:, 0]]
         a, b, c = (self.cut.vertices(self.x)[self._faces[:, i]] for i in range(3))
         normal = self._facing @ np.cross(b - a, c - a)
@@ -68,7 +121,8 @@ class CutBody(SoftBody):
         aside = np.linalg.norm(apart - gap[:, None] * normal, axis=1)
         pressed = (gap < 0.0) & (aside < BESIDE * self._side)
         normal *= pressed[:, None]
-        return np.asarray(self._bearing * normal[:, :, None] * normal[:, None, :])
+        across = STIFFER * self._spring * normal[:, :, None] * normal[:, None, :]
+        return np.asarray(across + self._bonds(apart)[:, None, None] * np.eye(3))
 
     def linearise(self) -> None:
         """See SoftBody; with what joins the sides."""
@@ -105,3 +159,16 @@ def _facing(cut: CutMesh, faces: NDArray[np.int32]) -> sp.csr_array:
     facet, _, _ = np.nonzero(used)
     of = sp.csr_array((np.ones(len(facet)), (node[used], facet)), shape=(first, len(faces)))
     return of[cut.copies].sign()
+
+
+def _areas(cut: CutMesh) -> Floats:
+    """Half the area of the cut's two sides, shared out among the copies in each element, (c,) [m2]."""
+    n, inside = len(cut.mesh.nodes), cut.between >= 0
+    a, b, c = (cut.vertices(cut.nodes)[cut.triangles[inside][:, i]] for i in range(3))
+    area = 0.25 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+    of = np.bincount(np.searchsorted(cut.split, cut.between[inside]), area, len(cut.split))
+    out = np.zeros(len(cut.copies))
+    for share, numbers in zip(of, cut.numbers, strict=True):
+        copies = np.unique(numbers[numbers >= n]) - n
+        out[copies] += share / max(1, len(copies))
+    return out

@@ -216,6 +216,21 @@ def cut_mesh(mesh: TetMesh, shares: Floats, before: CutMesh | None = None) -> Cu
     return CutMesh(mesh, copies, tets, element, volumes, *surface, split, numbers)
 
 
+def of_copies(cut: CutMesh, edges: Ints, values: Floats) -> Floats:
+    """Of each copy the greatest of values (k,) of the crossed edges (k, 2) that it is an end of, (c,)."""
+    n = len(cut.mesh.nodes)
+    ends = (cut.weights > 0.0).sum(axis=1) == 2
+    order = np.argsort(-cut.weights[ends], axis=1)[:, :2]
+    numbers = np.take_along_axis(cut.corners[ends], order, axis=1).astype(np.int64)
+    parents = np.sort(np.where(numbers < n, numbers, cut.copies[np.maximum(numbers - n, 0)]), axis=1)
+    at = np.searchsorted(edges[:, 0] * n + edges[:, 1], parents[:, 0] * n + parents[:, 1])
+    out = np.zeros(len(cut.copies))
+    for number in numbers.T:
+        copy = number >= n
+        np.maximum.at(out, number[copy] - n, values[at[copy]])
+    return out
+
+
 def _outer_faces(tets: NDArray[np.int32]) -> NDArray[np.bool_]:
     """Which faces (m, 4) of elements, in the order of OUTWARD_FACES, are of one element only."""
     met = distinct_sides(tets[:, OUTWARD_FACES].reshape(-1, 3))

@@ -1,4 +1,4 @@
-"""Laws of soft bodies with cuts: pulled apart they are in two, pressed together they are one."""
+"""Laws of soft bodies with cuts: apart they are in two, pressed together or not yet torn they are one."""
 
 from dataclasses import replace
 
@@ -144,3 +144,78 @@ def test_the_nodes_of_points_come_in_the_order_of_these() -> None:
     order = [nodes.index(node) for node in (heaviest[0], 3, heaviest[1], 0)]
     assert order == sorted(order) and order[0] == 0
     assert set(nodes) == {3, 0} | {int(n) for k in (7, 2) for n in cut.corners[k][cut.weights[k] > 0.0]}
+
+
+def test_not_yet_torn_a_body_yields_as_one_without_a_cut() -> None:
+    mesh = _mesh()
+    fixed, pulled = _at(mesh, -0.03), _at(mesh, 0.03)
+    cut = _cut(mesh, (1.0, 0.3, 0.0), 0.001)
+    whole = SoftBody("a", mesh, GEL, fixed, STILL)
+    bonded = CutBody("b", cut, GEL, fixed, STILL, toughness=np.full(len(cut.copies), 100.0))
+    load = np.zeros((len(mesh.nodes), 3))
+    load[pulled] = [0.01, -0.02, 0.003]
+    u = _solved(whole, load)
+    v = _solved(bonded, np.vstack([load, np.zeros((len(cut.copies), 3))]))
+    # bonds are a thousand times as stiff as the elements' sides
+    assert np.abs(v[: len(u)] - u).max() < 5e-3 * np.abs(u).max()
+    assert np.abs(v[len(u) :] - v[cut.copies]).max() < 5e-3 * np.abs(u).max()
+
+
+def _torn_beam(step: float, settling: int) -> tuple[float, float]:
+    """A double cantilever, torn by its ends a step [m] at a time: energy that went by the area that was torn,
+    over the toughness, and the area [m2]."""
+    length, height, width, notch, toughness = 0.08, 0.024, 0.016, 0.03, 5.0
+    mesh, h = block((length, height, width), (16, 4, 3)), 10.0
+    cut, n = _cut(mesh, (0.0, 1.0, 0.0), 0.0007), len(mesh.nodes)
+    end = _at(mesh, -length / 2.0)
+    lips = [end[np.abs(mesh.nodes[end, 1] - way * height / 2.0) < 1e-9] for way in (1.0, -1.0)]
+    held = cut.nodes[n:, 0] > notch - length / 2.0
+    body = CutBody(
+        "a", cut, Material(1e5, 0.3, 1000.0), np.concatenate([*lips, _at(mesh, length / 2.0)]), STILL, "tet4",
+        np.where(held, toughness, 0.0),
+    )  # fmt: skip
+
+    def pull() -> float:
+        force = np.zeros_like(body.x)
+        body._add_internal(force, 0.0)
+        return float(force[lips[1], 1].sum() - force[lips[0], 1].sum()) / 2.0
+
+    work, before, told = -body.energy(), pull(), []
+    while not told or told[-1][0] < 0.4 * width * (length - notch):
+        for way, lip in zip((1.0, -1.0), lips, strict=True):
+            body.x[lip, 1] += way * step / 2.0
+        for _ in range(settling):
+            body.linearise()
+            body.v[:] = 0.0
+            body.advance(body.free_velocity(body.factor(h), h), h)
+        body.v[:] = 0.0
+        work, before = work + 0.5 * (before + pull()) * step, pull()
+        told.append((body.areas[held & ~body.bonded].sum(), work - body.energy()))
+    areas, gone = np.array(told).T
+    going = areas > 0.15 * areas[-1]
+    return float(np.polyfit(areas[going], gone[going], 1)[0]) / toughness, float(areas[-1])
+
+
+def test_to_tear_takes_toughness_times_area() -> None:
+    rough, _ = _torn_beam(2.5e-4, 2)
+    fine, area = _torn_beam(2.5e-4, 6)
+    assert area > 0.0
+    assert fine == pytest.approx(1.0, rel=0.1)
+    assert abs(fine - 1.0) < abs(rough - 1.0)  # what a bond bears until the next step it bears too long
+
+
+def test_tearing_gives_no_energy() -> None:
+    mesh = _mesh()
+    cut = _cut(mesh, (1.0, 0.0, 0.0), 0.004)
+    above = cut.nodes[len(mesh.nodes) :, 1] > 0.0
+    body = CutBody(
+        "a", cut, GEL, _at(mesh, -0.03), STILL, toughness=np.where(above, 0.0, 1.0),
+    )  # fmt: skip
+    body.v.reshape(-1, 3)[:] = [2.0, 1.0, 0.0] * np.maximum(0.0, body.x[body.free, :1] + 0.03) / 0.06
+    energy, h = body.energy(), 1e-3
+    for _ in range(120):
+        body.linearise()
+        body.advance(body.free_velocity(body.factor(h), h), h)
+        assert body.energy() <= energy * (1.0 + 1e-9)
+        energy = body.energy()
+    assert not body.bonded.all() and (body.toughness[~body.bonded] > 0.0).any()

@@ -47,3 +47,30 @@ def test_what_is_cut_is_never_harder_than_what_is_whole() -> None:
     up = whole[:, 1] > 0.1
     assert up.any()
     assert (cut[up, 1] < whole[up, 1]).all()
+
+
+def test_a_tool_in_an_open_cut_tears_it_on_and_a_copy_of_the_state_goes_on_the_same() -> None:
+    """Where the cut goes on as a seam; what was torn is part of the state."""
+    outline = [[0, 0.03, 0], [0, 0.009, 0], [0, 0.009, 0.03], [0, 0.03, 0.03]]
+    opened = [[x, y, z - 0.03] for x, y, z in outline]
+    cuts = [{"corners": opened}, {"corners": outline, "toughness": 3.0}]
+    state = palpo.load("incision", {**COARSE, "bodies.gel.incisions": cuts}).build().start()
+    path = np.array([[0, 34, -8], [0.2, 28, -8], [0.7, 18, -8], [1.2, 18, 8]]) * [1, 1e-3, 1e-3]
+
+    def lead(one: palpo.State, first: int, last: int) -> np.ndarray:
+        felt = []
+        for k in range(first, last):
+            hand = [0.001, *(np.interp((k + 1) * 0.02, path[:, 0], path[:, i]) for i in (1, 2))]
+            one.step(hand=hand, ticks=20)
+            felt.append(np.array(one.force))
+        return np.array(felt)
+
+    def torn(one: palpo.State) -> float:
+        body = one.rig.scene.members[0].body
+        return float(body.areas[(body.toughness > 0.0) & ~body.bonded].sum())
+
+    lead(state, 0, 54)
+    assert torn(state) > 0.0
+    other = state.copy()
+    np.testing.assert_array_equal(lead(state, 54, 64), lead(other, 54, 64))
+    assert torn(state) == torn(other)
