@@ -83,33 +83,35 @@ class CutBody(SoftBody):
         self.add_inner(*cut.corners.shape)
         self.inner[:], self.inner_weights[:] = cut.corners, cut.weights
 
-    def _bonds(self, apart: Floats) -> Floats:
-        """Stiffness of the bonds [N/m], (c,), worn by how far they have been open, now by `apart` (c, 3).
+    def _law(self) -> tuple[Floats, Floats, Floats]:
+        """Of each bond what it bears at most [N], and how far open it wears from and is gone at [m]."""
+        held = np.maximum(self.toughness, np.finfo(float).tiny)
+        stress = np.sqrt(self.material.youngs_modulus * held / (ZONE * self._side))
+        most = stress * self.areas
+        return most, most / (BOND * self._spring), 2.0 * held / stress
+
+    def _bonds(self) -> Floats:
+        """Stiffness of the bonds [N/m], (c,), as they are worn."""
+        most, first, last = self._law()
+        widest = np.maximum(self._widest, first)
+        return np.where(self.bonded, most * (last - widest) / ((last - first) * widest), 0.0)
+
+    def remember(self, h: float) -> None:
+        """See SoftBody; bonds are worn by how far they are open now.
 
         What a bond bore beyond its law it gives to the elements beside it, which open it on as it falls.
         """
-        opening = np.linalg.norm(apart, axis=1)
-        held = np.maximum(self.toughness, np.finfo(float).tiny)
-        stress = np.sqrt(self.material.youngs_modulus * held / (ZONE * self._side))
-        whole = BOND * self._spring
-        most = stress * self.areas
-        first, last = most / whole, 2.0 * held / stress
-
-        def stiffness() -> Floats:
-            widest = np.maximum(self._widest, first)
-            worn = most * (last - widest) / ((last - first) * widest)
-            return np.where(self.bonded, np.where(self._widest > first, worn, whole), 0.0)
-
-        bore = stiffness() * opening
+        super().remember(h)
+        most, first, last = self._law()
+        opening = np.linalg.norm(self.x[self._pairs[:, 1]] - self.x[self._pairs[:, 0]], axis=1)
         slope = most / (last - first)
-        beyond = bore - slope * (last - opening)
+        beyond = self._bonds() * opening - slope * (last - opening)
         left = ELASTIC * self._spring - slope
-        with np.errstate(divide="ignore", invalid="ignore"):
-            on = np.where(left > 0.0, beyond / left, np.inf)
-        wide = np.where((opening > self._widest) & (opening > first) & (beyond > 0.0), opening + on, opening)
+        on = np.where(left > 0.0, beyond / np.where(left > 0.0, left, 1.0), np.inf)
+        wears = (opening > np.maximum(self._widest, first)) & (beyond > 0.0)
+        wide = np.where(wears, opening + on, opening)
         np.maximum(self._widest, np.minimum(wide, last), out=self._widest)
         self.bonded &= self._widest < last
-        return stiffness()
 
     def _join(self) -> Floats:
         """Stiffness of what joins the sides, (c, 3, 3)."""
@@ -122,7 +124,7 @@ class CutBody(SoftBody):
         pressed = (gap < 0.0) & (aside < BESIDE * self._side)
         normal *= pressed[:, None]
         across = STIFFER * self._spring * normal[:, :, None] * normal[:, None, :]
-        return np.asarray(across + self._bonds(apart)[:, None, None] * np.eye(3))
+        return np.asarray(across + self._bonds()[:, None, None] * np.eye(3))
 
     def linearise(self) -> None:
         """See SoftBody; with what joins the sides."""

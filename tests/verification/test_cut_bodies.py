@@ -204,6 +204,22 @@ def test_to_tear_takes_toughness_times_area() -> None:
     assert abs(fine - 1.0) < abs(rough - 1.0)  # what a bond bears until the next step it bears too long
 
 
+def test_a_shape_that_is_only_looked_at_tears_nothing() -> None:
+    """A model's tangent is that of a shape ahead; bonds wear where a step has led."""
+    cut = _cut(_mesh(), (1.0, 0.0, 0.0), 0.004)
+    body = CutBody("a", cut, GEL, gravity=STILL, toughness=np.full(len(cut.copies), 1.0))
+    body.linearise()
+    stiffness, x = body.K.copy(), body.x.copy()
+    body.x[len(cut.mesh.nodes) :] += 0.02
+    body.linearise()
+    body.x[:] = x
+    body.linearise()
+    assert abs(body.K - stiffness).max() < 1e-9 * abs(stiffness).max() and body.bonded.all()
+    body.x[len(cut.mesh.nodes) :] += 0.02
+    body.remember(0.01)
+    assert not body.bonded.any()
+
+
 def test_tearing_gives_no_energy() -> None:
     mesh = _mesh()
     cut = _cut(mesh, (1.0, 0.0, 0.0), 0.004)
