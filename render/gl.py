@@ -18,6 +18,7 @@ REMEDIES = {
     "libxcursor1 libxi6 libxinerama1 libxrandr2",
     "native": "PyOpenGL, glfw and the graphics card's own driver",
 }
+NAMES = ("gl", "GL_")
 _BOUND = {"EGLPlatform": "egl", "GLXPlatform": "x11"}
 
 _module: ModuleType | None = None
@@ -66,6 +67,8 @@ def load(platform: str) -> None:
         options.ERROR_CHECKING = False
         options.ERROR_LOGGING = False
         _module = importlib.import_module("OpenGL.GL")
+        # found at once and not by way of `__getattr__`: a picture asks hundreds of times
+        globals().update({name: known for name, known in vars(_module).items() if name.startswith(NAMES)})
     except (ImportError, OSError, AttributeError, TypeError) as error:
         raise missing(platform, error) from error
     _platform = platform

@@ -13,10 +13,24 @@ Indices = NDArray[np.int32]
 CREASE = 40.0  # degrees between two faces from which their common edge is drawn sharp
 
 
+def cross(a: Floats, b: Floats) -> Floats:
+    """Cross products of rows (n, 3), in a fraction of the time that NumPy's own takes for few."""
+    product = np.empty(a.shape)
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        product[:, k] = a[:, i] * b[:, j] - a[:, j] * b[:, i]
+    return product
+
+
+def lengths(rows: Floats) -> Floats:
+    """Of vectors (n, 3), as (n,)."""
+    return np.asarray(np.sqrt(np.einsum("ni,ni->n", rows, rows)))
+
+
 def face_normals(vertices: Floats, triangles: Indices) -> Floats:
     """Normals (m, 3) as long as twice the face's area [m^2], outward for counter-clockwise faces."""
     a, b, c = (vertices[triangles[:, k]] for k in range(3))
-    return np.cross(b - a, c - a)
+    return cross(b - a, c - a)
 
 
 def corner_weights(vertices: Floats, triangles: Indices) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,16 +31,18 @@ class Pace:
         self._due = 0
         self._published = 0
         self._shown: deque[int] = deque(maxlen=KEPT)
-        self._drawing: deque[int] = deque(maxlen=KEPT)
+        self._drawing: deque[tuple[int, int]] = deque(maxlen=KEPT)
+        """When what was drawn was shown, and how long it took [ns]."""
         self._latency: deque[int] = deque(maxlen=KEPT)
 
-    def shown(self, began: int, now: int, published: int = 0) -> None:
+    def shown(self, began: int, now: int, published: int = 0, drawn: bool = True) -> None:
         """A frame was begun and is now shown; a snapshot counts for latency when it is first shown.
 
-        published: when it was, 0 if that is not known.
+        published: when it was, 0 if that is not known. drawn: whether it differs from the frame before.
         """
         self._shown.append(now)
-        self._drawing.append(now - began)
+        if drawn:
+            self._drawing.append((now, now - began))
         if published and published != self._published:
             self._latency.append(now - published)
             self._published = published
@@ -57,14 +60,17 @@ class Pace:
     @property
     def frame_rate(self) -> float:
         """Frames a second over the frames looked back on; NaN before the second."""
-        if len(self._shown) < 2:
-            return float("nan")
-        return (len(self._shown) - 1) / max(1e-9, (self._shown[-1] - self._shown[0]) * 1e-9)
+        return _rate(list(self._shown))
+
+    @property
+    def drawn_rate(self) -> float:
+        """Of them those a second that differed from the frame before; NaN before the second."""
+        return _rate([when for when, _ in self._drawing])
 
     @property
     def draw_ms(self) -> float:
         """Median time from the begin of a frame until it is shown [ms]; NaN before the first."""
-        return _percentile(self._drawing, 50)
+        return _percentile([took for _, took in self._drawing], 50)
 
     @property
     def latency(self) -> Latency:
@@ -95,10 +101,13 @@ class Paced:
         return self._pace.latency
 
     def figures(self) -> dict[str, object]:
-        """How it draws: frames a second, time of one, how old its state is when it is shown [ms]."""
+        """How it draws: frames a second, those that differ from the one before, time to draw one, how old its
+        state is when it is shown [ms].
+        """
         return {
             "renderer": self.renderer,
             "frames_hz": self.frame_rate,
+            "drawn_hz": self._pace.drawn_rate,
             "draw_ms": self.draw_ms,
             "latency_ms": {"p50": self.latency.p50, "p99": self.latency.p99},
         }
@@ -108,5 +117,12 @@ class Paced:
         self._pace.at_most(min(hz, self.most_hz))
 
 
-def _percentile(nanoseconds: deque[int], q: float) -> float:
-    return float(np.percentile(nanoseconds, q)) * 1e-6 if nanoseconds else float("nan")
+def _rate(times: Sequence[int]) -> float:
+    """Events a second at these times [ns]; NaN of fewer than two."""
+    if len(times) < 2:
+        return float("nan")
+    return (len(times) - 1) / max(1e-9, (times[-1] - times[0]) * 1e-9)
+
+
+def _percentile(nanoseconds: Collection[int], q: float) -> float:
+    return float(np.percentile(list(nanoseconds), q)) * 1e-6 if nanoseconds else float("nan")

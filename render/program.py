@@ -33,6 +33,8 @@ class Program:
             log = _text(gl.glGetProgramInfoLog(self.handle))
             raise RuntimeError(f"{vertex}.vert with {fragment}.frag: {log}")
         self._locations: dict[str, int] = {}
+        self._told: dict[str, bytes] = {}
+        """The present values of uniforms, which a program keeps."""
 
     def use(self, **uniforms: ArrayLike) -> None:
         """Make it current and set these uniforms."""
@@ -45,6 +47,10 @@ class Program:
         """
         for name, value in uniforms.items():
             v = np.asarray(value, np.float32, order="C")
+            told = v.tobytes()
+            if self._told.get(name) == told:
+                continue
+            self._told[name] = told
             where = self._location(name)
             if v.shape == (4, 4):
                 gl.glUniformMatrix4fv(where, 1, True, v)

@@ -90,9 +90,9 @@ class SceneView:
         self._patches.update(state)
         self._begin(width, height)
         plane = self._ground.plane
-        if overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]:
-            self._surfaces.draw_shadow(to_clip, plane, LIGHT)
-        self._surfaces.draw(to_clip, eye, LIGHT, overlays.wireframe, self._smooth)
+        shaded = overlays.grid and overlays.shadow and plane[:3] @ LIGHT > 0.2 and plane[:3] @ eye > plane[3]
+        ground = plane if shaded else None
+        self._surfaces.draw(to_clip, eye, LIGHT, ground, overlays.wireframe, self._smooth)
         self._patches.draw(to_clip, eye, LIGHT)
         if overlays.rest:
             self._surfaces.draw_rest(to_clip)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from palpo.render.normals import cross, lengths
+
 Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
@@ -20,12 +22,16 @@ class Solids:
 
     def __init__(self) -> None:
         self._rows: dict[str, list[Floats]] = {BALL: [], ROD: [], CONE: [], CUBE: []}
+        self._made: dict[str, NDArray[np.float32]] = {}
+        """What `rows` made of them, until more come."""
 
     def rows(self, shape: str) -> NDArray[np.float32]:
         """All marks of one shape, (n, COLUMNS); one with a number that no picture can hold is left out."""
-        with np.errstate(over="ignore"):
-            rows = np.concatenate([np.zeros((0, COLUMNS)), *self._rows[shape]]).astype(np.float32)
-        return rows[np.isfinite(rows).all(axis=1)]
+        if shape not in self._made:
+            with np.errstate(over="ignore"):
+                rows = np.concatenate([np.zeros((0, COLUMNS)), *self._rows[shape]]).astype(np.float32)
+            self._made[shape] = rows[np.isfinite(rows).all(axis=1)]
+        return self._made[shape]
 
     def balls(self, centre: ArrayLike, radius: float, colour: ArrayLike) -> None:
         """Balls of `radius` [m] at `centre` (n, 3); colour (3,) or (n, 3)."""
@@ -42,7 +48,7 @@ class Solids:
     def arrows(self, start: ArrayLike, vector: ArrayLike, radius: float, colour: ArrayLike) -> None:
         """Arrows of `vector` (n, 3) [m] from `start`, tip at start + vector; short ones are thinner too."""
         start, vector = _points(start), _points(vector)
-        length = np.linalg.norm(vector, axis=1)
+        length = lengths(vector)
         shaft = np.minimum(radius, length / (1.6 * HEAD_LENGTH))
         visible = length > 0
         direction = vector / np.where(visible, length, 1.0)[:, None]
@@ -70,15 +76,20 @@ class Solids:
         self._add(shape, p, axes, colour)
 
     def _along(self, shape: str, origin: Floats, axis: Floats, radius: ArrayLike, colour: ArrayLike) -> None:
-        length = np.linalg.norm(axis, axis=1, keepdims=True)
+        if not len(origin):
+            return
+        length = lengths(axis)[:, None]
         z = axis / np.where(length > 0, length, 1.0)
         helper = np.eye(3)[np.argmin(np.abs(np.nan_to_num(z)), axis=1)]
-        x = np.cross(helper, z)
-        x /= np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300)
+        x = cross(helper, z)
+        x /= np.maximum(lengths(x), 1e-300)[:, None]
         r = np.broadcast_to(np.asarray(radius, float), (len(origin),))[:, None]
-        self._add(shape, origin, np.hstack([r * x, r * np.cross(z, x), axis]), colour)
+        self._add(shape, origin, np.hstack([r * x, r * cross(z, x), axis]), colour)
 
     def _add(self, shape: str, origin: Floats, axes: Floats, colour: ArrayLike) -> None:
+        if not len(origin):
+            return
+        self._made.pop(shape, None)
         tint = np.broadcast_to(np.asarray(colour, float), (len(origin), 3))
         self._rows[shape].append(np.hstack([origin, axes, tint]))
 

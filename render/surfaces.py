@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Indices = NDArray[np.int32]
 
 SHADOW = (0.10, 0.13, 0.20, 0.17)
-SHADOW_OFFSET = -2.0
+SHADOW_OFFSET = -64.0
 """Steps of the depth buffer towards the eye: a shadow lies in the very plane that it falls on."""
 EDGE_OPACITY = 0.38
 VEIL, EDGES = (0.17, 0.34), (0.42, 0.6)
@@ -228,39 +228,30 @@ class SurfaceLayer:
         for body in self._bodies:
             body.update(state.vertices, self._values, contacts)
 
-    def draw_shadow(self, to_clip: Floats, plane: Floats, light: Floats) -> None:
-        """Darken where the bodies stand between `light` (3,) and the `plane` (4,): n . x = d as (n, d).
+    def draw(
+        self, to_clip: Floats, eye: Floats, light: Floats, plane: Floats | None, wireframe: bool, smooth: bool
+    ) -> None:  # fmt: skip
+        """Draw the bodies, their shadow on a `plane` (n, d) if there is one, and their edges if `wireframe`.
 
-        Each pixel is darkened once.
-        """
-        self._flat.use(to_clip=to_clip @ shadow_matrix(plane, light), colour=SHADOW)
-        gl.glDepthMask(False)
-        gl.glEnable(gl.GL_BLEND)
-        gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
-        gl.glPolygonOffset(SHADOW_OFFSET, SHADOW_OFFSET)
-        gl.glEnable(gl.GL_CULL_FACE)  # what faces the light throws all of the shadow
-        with once(SHADOWED):
-            for body in self._bodies:
-                body.coarse()
-        gl.glDisable(gl.GL_CULL_FACE)
-        gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
-        gl.glDepthMask(True)
-
-    def draw(self, to_clip: Floats, eye: Floats, light: Floats, wireframe: bool, smooth: bool) -> None:
-        """Draw the bodies, and their edges if `wireframe`; `smooth` ends them in tones between two colours,
-        where pixels have one sample only.
+        smooth: bodies end in tones between two colours, where pixels have one sample only.
         """
         # Faces step back a little so that the edges drawn on them are not half hidden.
         gl.glEnable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glPolygonOffset(1.0, 1.0)
-        self._each(to_clip, eye, light, _Body.skin)
+        clear = [body for body in self._bodies if body.look.opacity < 1.0]
+        solid = [body for body in self._bodies if body.look.opacity >= 1.0]
+        self._each(solid, to_clip, eye, light, _Body.skin)
+        if plane is not None:
+            self._draw_shadow(to_clip, plane, light)
+        gl.glPolygonOffset(1.0, 1.0)
+        self._each(clear, to_clip, eye, light, _Body.skin)
         self._draw_through(to_clip, eye, light)
         gl.glDisable(gl.GL_POLYGON_OFFSET_FILL)
         gl.glEnable(gl.GL_BLEND)
         if smooth:
             gl.glEnable(gl.GL_LINE_SMOOTH)
             gl.glDepthMask(False)
-            self._each(to_clip, eye, light, lambda body: body.outline(eye))
+            self._each(self._bodies, to_clip, eye, light, lambda body: body.outline(eye))
             gl.glDepthMask(True)
             gl.glDisable(gl.GL_LINE_SMOOTH)
         if wireframe:
@@ -268,6 +259,23 @@ class SurfaceLayer:
             for body in self._bodies:
                 self._flat.set(colour=(*(0.25 * np.array(body.colour)), EDGE_OPACITY))
                 body.edges()
+
+    def _draw_shadow(self, to_clip: Floats, plane: Floats, light: Floats) -> None:
+        """Darken where the bodies stand between `light` (3,) and the `plane` (4,): n . x = d as (n, d).
+
+        Each pixel is darkened once, and none that a body hides: on the processor those would be most.
+        """
+        self._flat.use(to_clip=to_clip @ shadow_matrix(plane, light), colour=SHADOW)
+        gl.glDepthMask(False)
+        gl.glEnable(gl.GL_BLEND)
+        gl.glPolygonOffset(0.0, SHADOW_OFFSET)
+        gl.glEnable(gl.GL_CULL_FACE)  # what faces the light throws all of the shadow
+        with once(SHADOWED):
+            for body in self._bodies:
+                body.coarse()
+        gl.glDisable(gl.GL_CULL_FACE)
+        gl.glDisable(gl.GL_BLEND)
+        gl.glDepthMask(True)
 
     def _draw_through(self, to_clip: Floats, eye: Floats, light: Floats) -> None:
         """Draw of needles, dimly, what is behind a surface."""
@@ -289,10 +297,13 @@ class SurfaceLayer:
         gl.glDepthMask(True)
         gl.glDepthFunc(gl.GL_LESS)
 
-    def _each(self, to_clip: Floats, eye: Floats, light: Floats, draw: Callable[[_Body], None]) -> None:
-        """Draw of every body this much, lit."""
+    def _each(
+        self, bodies: Sequence[_Body], to_clip: Floats, eye: Floats, light: Floats,
+        draw: Callable[[_Body], None],
+    ) -> None:  # fmt: skip
+        """Draw of each of these bodies this much, lit."""
         used: Program | None = None
-        for body in self._bodies:
+        for body in bodies:
             look, known = body.look, self._known(body)
             program = self._lit[known]
             if program is not used:

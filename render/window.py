@@ -2,7 +2,7 @@
 
 Each frame is drawn into a framebuffer, as offscreen pictures are, and then copied to the window: a screenshot
 is whole also where another window covers this one, and what has not changed since the last frame need not be
-drawn again: what is behind the bodies, and the panel. Everything here belongs to the main thread.
+drawn again: what is behind the bodies, the panel, or all of it. Everything here belongs to the main thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from palpo.render.scene_view import SceneView, visible_points
 
 __all__ = ["Layer", "Window"]
 
-SOFTWARE_SHARE = 0.7
+SOFTWARE_SHARE = 0.9
 """Part of the time that a renderer on the processor may take for drawing."""
 
 SOFTWARE_HZ = 30.0
@@ -72,6 +72,8 @@ class Window(Paced):
         """What is behind the bodies, kept until the camera moves."""
         self._behind: object = None
         """What the backdrop was drawn from."""
+        self._shown: object = None
+        """What the frame was drawn from."""
         self._view: SceneView | None = None
         self._restored: tuple[int, int, int, int] | None = None  # place and size before full screen
         self._layer = layer
@@ -116,13 +118,14 @@ class Window(Paced):
         view = SceneView(geometry, state, smooth=not self._samples)
         if self._view is not None:
             self._view.delete()
-        self._view = view
+        self._view, self._shown = view, None
 
     def haunt(self, ghost: SceneGeometry | None) -> None:
         """Draw these shapes faintly beside the scene, where `frame` is told they are; None for none."""
         self._context.make_current()
         if self._view is not None:
             self._view.haunt(ghost)
+        self._shown = None
 
     def frame(
         self,
@@ -131,9 +134,9 @@ class Window(Paced):
         ui: Callable[[], object] | None = None,
         ghost: NDArray[np.float64] | None = None,
     ) -> None:
-        """Draw a frame and heed events until the next one is due; `ui` fills the layer.
+        """Draw a frame, if it differs from the last, and heed events until the next one is due.
 
-        ghost: where the shapes of `haunt` are (n, 3) [m].
+        ui: fills the layer. ghost: where the shapes of `haunt` are (n, 3) [m].
 
         What failed in a callback is raised here; RuntimeError if no scene was shown.
         """
@@ -144,6 +147,7 @@ class Window(Paced):
         if self._headset is not None and self._worn(self._headset, state, controls, ghost):
             return
         width, height = self.size
+        drawn = False
         if width and height:
             self._context.make_current()
             fresh = self._fit(width, height)
@@ -152,11 +156,15 @@ class Window(Paced):
                 self._layer.begin()
                 if ui is not None:
                     ui()
-            if ghost is not None:
-                self._view.ghost_at(ghost)
-            self._draw(self._view, state, controls, fresh)
-            self._glfw.swap_buffers(self.handle)
-        self._pace.shown(began, time.perf_counter_ns(), state.published_ns)
+            drawn = fresh or self._layer is None or self._shown != _sight(state, controls)
+            if drawn:
+                if ghost is not None:
+                    self._view.ghost_at(ghost)
+                self._draw(self._view, state, controls, fresh)
+                self._glfw.swap_buffers(self.handle)
+                # with the camera that it was drawn by, which keeps the scene in the picture
+                self._shown = _sight(state, controls)
+        self._pace.shown(began, time.perf_counter_ns(), state.published_ns, drawn)
         self._heed()
 
     def screenshot(self) -> Picture:
@@ -247,7 +255,7 @@ class Window(Paced):
         for buffer in (self._frame, self._backdrop):
             if buffer is not None:
                 buffer.delete()
-        self._frame = self._backdrop = self._behind = None
+        self._frame = self._backdrop = self._behind = self._shown = None
 
     def _heed(self) -> None:
         """Sleep and heed events until the next frame is due, at least once."""
@@ -269,3 +277,10 @@ class Window(Paced):
             if left <= x + w // 2 < left + width and top <= y + h // 2 < top + height:
                 return monitor
         return glfw.get_primary_monitor()
+
+
+def _sight(state: SceneState, controls: Controls) -> object:
+    """What a frame's scene depends on: two that are equal look the same."""
+    moving = (state.device_point, state.device_turn, state.held_point, state.hand_force, state.nearest)
+    values = (state.vertices.ctypes.data, state.scalar_kind, *(array.tobytes() for array in moving))
+    return state.tick, state.published_ns, controls.camera, controls.overlays, values

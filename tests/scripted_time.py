@@ -33,7 +33,7 @@ class ScriptedTime:
         session.prepare()
         self.rig, self.takes = session.rig, takes
         rates = session.spec.rates
-        rungs = rungs_of(self.rig.ratio, rates.servo_hz, rates.render_hz, self.rig.low.spares)
+        rungs = rungs_of(self.rig.ratio, rates.servo_hz, self.rig.low.spares)
         self.pacer = Pacer(rungs if rates.adapt is not False else rungs[:1], self.rig.dt)
         session.slow = SlowThread(
             self.rig, session.names, path=session.slow._path, pacer=self.pacer, clock=self

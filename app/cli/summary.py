@@ -114,8 +114,9 @@ def _window(window: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if window is None:
         return []
     rate, late = number(window["frames_hz"]), window["latency_ms"]
+    anew = number(window["drawn_hz"])
     age = f"{number(late['p50'])} ms after their state, {number(late['p99'])} at p99"
-    return [("pictures", f"{rate} a second; {age}")]
+    return [("pictures", f"{rate} a second, {anew} of them new; {age}")]
 
 
 def print_places(folder: Path) -> None:

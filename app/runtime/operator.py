@@ -262,7 +262,7 @@ class Operator(Desk):
         assert session is not None
         session.visual.strain = self.controls.overlays.strain
         self._state = state
-        self.window.at_most(session.slow.pacer.rung.pictures_hz)
+        self.window.at_most(session.spec.rates.render_hz)
         self._resume(session)
         if self._editing.due(time.perf_counter()):
             self._edit(session)

@@ -2,8 +2,9 @@
 
 Rungs lead down from the scene's wish: first lower rates, to 10 Hz (at 20 Hz the force differs from that of
 everything at the servo's rate by 1% at most where nothing lands: `palpo study multirate-accuracy`); then
-fewer columns, fewer candidate contacts, fewer pictures. A recording keeps what each step had, and a replay
-repeats that.
+fewer columns, fewer candidate contacts. A recording keeps what each step had, and a replay repeats that.
+Pictures are not made fewer: their thread gives way to the loops, and steps took as long with 8 as with 18 of
+them a second.
 
 It begins on a rate that leaves more room than the first steps need. It goes down, before most are late,
 once two in a row have missed their period or a few of the last fifty hardly kept it: to the rate that all
@@ -14,7 +15,6 @@ time, so that nothing swings to and fro.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from palpo.config.schema.scene import BaseScene
 from palpo.physics.engine.slow_loop import SlowLoop
@@ -26,7 +26,6 @@ SERIES = (1.0, 1.25, 1.6, 2.0, 2.5, 3.15, 4.0, 5.0, 6.3, 8.0)
 """Preferred numbers, R10 of ISO 3: the rates in each decade."""
 COLUMN_SHARES = (0.75, 0.5, 0.35, 0.25)
 CONTACT_SHARES = (0.5,)
-PICTURES_HZ = (30.0, 15.0, 8.0)
 
 WINDOW = 50
 """Steps that are looked back on."""
@@ -41,18 +40,10 @@ HOLD, LONGEST_HOLD = 2.0, 64.0
 """Seconds on a rung before it is left upward: at first, and after the most failures."""
 
 
-class Rung(NamedTuple):
-    """What the slow loop and the pictures get."""
-
-    budget: Budget
-    pictures_hz: float
-    """Most pictures a second."""
-
-
 def rungs_of(
-    period: int, servo_hz: float, pictures_hz: float, spares: Sequence[str] = (), slowest_hz: float = 0.0
-) -> list[Rung]:
-    """From the wish down: a slow period [ticks] and a rate of pictures.
+    period: int, servo_hz: float, spares: Sequence[str] = (), slowest_hz: float = 0.0
+) -> list[Budget]:
+    """From the wish, a slow period [ticks], down: what the slow loop gets.
 
     spares: "columns", "contacts", as the slow loop can do with less of them; slowest_hz: the lowest rate that
     it can do with, if that is above SLOWEST_HZ.
@@ -66,8 +57,7 @@ def rungs_of(
         budgets += [budgets[-1]._replace(columns=share) for share in COLUMN_SHARES]
     if "contacts" in spares:
         budgets += [budgets[-1]._replace(contacts=share) for share in CONTACT_SHARES]
-    fewer = [Rung(budgets[-1], hz) for hz in PICTURES_HZ if hz < pictures_hz]
-    return [*(Rung(budget, pictures_hz) for budget in budgets), *fewer]
+    return budgets
 
 
 def adapts(spec: BaseScene) -> bool:
@@ -84,7 +74,7 @@ class Pacer:
     dt: servo period [s]. It reads no clock.
     """
 
-    def __init__(self, rungs: Sequence[Rung], dt: float) -> None:
+    def __init__(self, rungs: Sequence[Budget], dt: float) -> None:
         self.rungs, self.dt = list(rungs), dt
         self.changes = self.misses = 0
         """Changes of the rung; steps that took longer than their period."""
@@ -97,14 +87,14 @@ class Pacer:
         self._raised = False
 
     @property
-    def rung(self) -> Rung:
+    def rung(self) -> Budget:
         """What the next step gets."""
         return self.rungs[self._at]
 
     @property
     def period(self) -> float:
         """The present slow period [s]."""
-        return self.rung.budget.period * self.dt
+        return self.rung.period * self.dt
 
     def begin(self, times: Sequence[float]) -> None:
         """Start on the first rate that leaves room for steps of these times [s]."""
@@ -131,14 +121,12 @@ class Pacer:
 
     def words(self) -> str:
         """The rate and why, in one line."""
-        budget, wish = self.rung.budget, self.rungs[0].budget.period
+        budget, wish = self.rung, self.rungs[0].period
         less = [
             f"{100.0 * share:.0f}% of the {name}"
             for name, share in (("columns", budget.columns), ("contacts", budget.contacts))
             if share < 1.0
         ]
-        if self.rung.pictures_hz < self.rungs[0].pictures_hz:
-            less.append(f"at most {self.rung.pictures_hz:g} pictures a second")
         asked = f" of {1.0 / (wish * self.dt):.3g}" if budget.period != wish else ""
         rate = ", ".join([f"slow loop at {1.0 / self.period:.3g}{asked} Hz", *less])
         ms = 1e3 * self.took
@@ -147,17 +135,17 @@ class Pacer:
 
     def _first(self, seconds: float, room: float) -> int:
         """The first rate whose period is so many times as long as a step; the lowest if none is."""
-        longest = self.rungs[-1].budget.period
-        fits = (r.budget.period == longest or r.budget.period * self.dt >= room * seconds for r in self.rungs)
+        longest = self.rungs[-1].period
+        fits = (r.period == longest or r.period * self.dt >= room * seconds for r in self.rungs)
         return next(i for i, fit in enumerate(fits) if fit)
 
     def _better(self) -> int:
         """The best rate that leaves room; where it is not the rate that was lowered last, the rung before."""
         before = max(0, self._at - 1)
-        if self.rungs[before].budget.period != self.rung.budget.period:
+        if self.rungs[before].period != self.rung.period:
             return min(self._at, self._first(self.took, ABOVE))
         # products of columns with columns are the most that grows with them
-        more = (self.rungs[before].budget.columns / self.rung.budget.columns) ** 2
+        more = (self.rungs[before].columns / self.rung.columns) ** 2
         return before if more * self.took * ABOVE <= self.period else self._at
 
     def _go(self, to: int) -> bool:
@@ -181,9 +169,7 @@ def pacers_of(spec: BaseScene, lows: Sequence[SlowLoop], free: bool) -> list[Pac
     free: whether a rate may be lowered, where the scene allows it.
     """
     rates = spec.rates
-    ladders = (
-        rungs_of(low.ratio, rates.servo_hz, rates.render_hz, low.spares, low.slowest_hz) for low in lows
-    )
+    ladders = (rungs_of(low.ratio, rates.servo_hz, low.spares, low.slowest_hz) for low in lows)
     free = free and adapts(spec)
     return [Pacer(rungs if free else rungs[:1], rates.dt) for rungs in ladders]
 

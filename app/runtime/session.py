@@ -352,7 +352,7 @@ class Session:
             if over or self.slow.failure or self._broken:
                 request_stop(self.rig.servo, STOP_REQUESTED)
             self._hear(servo)
-            wait, stream = 1.0 / self.slow.pacer.rung.pictures_hz, self.options.stream
+            wait, stream = 1.0 / self.spec.rates.render_hz, self.options.stream
             if stream is not None:
                 stream.offer(state, float(self.rig.servo.limit_state.gate["gain"][0]))
                 wait = min(wait, stream.wait)

@@ -22,7 +22,7 @@ import numpy as np
 
 from palpo.app.cli.refusal import account
 from palpo.app.runtime.live import SLEW, changed, way_to
-from palpo.app.runtime.pacing import Pacer, Rung
+from palpo.app.runtime.pacing import Pacer
 from palpo.app.runtime.rigs import Rig
 from palpo.haptics.control import finished_reason, tick_count
 from palpo.haptics.drivers import servo_run
@@ -121,9 +121,9 @@ class SlowThread:
         self.rig, self.visual, self.names, self._recorder = rig, rig.visual, tuple(names), recorder
         self._path, self.number = path, number
         self.low, self._several = rig.lows[number], len(rig.lows) > 1
-        self.pacer = pacer or Pacer([Rung(Budget(self.low.ratio), math.inf)], rig.dt)
+        self.pacer = pacer or Pacer([Budget(self.low.ratio)], rig.dt)
         self._clock = clock or WallClock()
-        self.budget = self.pacer.rung.budget
+        self.budget = self.pacer.rung
         self.low.set_budget(self.budget)
         further = len(rig.lows) - 1 if number == 0 else 0
         pacers = [*others, *[None] * further][:further]
@@ -273,7 +273,7 @@ class SlowThread:
         low.check()
         # the first one has all factors to make, and no servo waits for it
         if self.steps > 1 and self.pacer.note(self._clock.now() - start):
-            self.use(self.pacer.rung.budget)
+            self.use(self.pacer.rung)
 
     def lead(self) -> None:
         """Keep the hand's path ahead of the servo."""

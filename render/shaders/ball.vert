@@ -11,7 +11,7 @@ uniform mat4 to_clip;
 uniform vec3 eye;
 uniform float opacity;
 out vec3 toward;
-out vec4 base;  // the same as light
+flat out vec4 base;  // the same as light
 out float shade;
 out vec2 disc;
 flat out vec3 right;

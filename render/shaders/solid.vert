@@ -9,19 +9,22 @@ layout(location = 5) in vec3 axis_z;
 layout(location = 6) in vec3 colour;
 uniform mat4 to_clip;
 uniform vec3 eye;
+uniform vec3 light;
 uniform float opacity;
-out vec3 toward;
 out vec3 normal;
+out vec3 sight;
 out vec4 tint;
-out vec4 base;  // the same as light
+flat out vec4 base;  // the same as light
 out float shade;
 
 void main() {
     vec3 world = origin + axis_x * position.x + axis_y * position.y + axis_z * position.z;
-    toward = eye - world;
     // Cofactors keep a normal at right angles to a surface that is stretched.
     normal = cross(axis_y, axis_z) * direction.x + cross(axis_z, axis_x) * direction.y
            + cross(axis_x, axis_y) * direction.z;
+    normal = normalize(normal);
+    vec3 v = normalize(eye - world);
+    sight = vec3(dot(normal, v), dot(light, v), v.y);
     tint = vec4(colour, opacity);
     base = vec4(colour * colour, opacity);
     shade = 1.0;

@@ -6,16 +6,16 @@ from itertools import count, pairwise
 import numpy as np
 import pytest
 
-from palpo.app.runtime.pacing import LONGEST_HOLD, Pacer, Rung, rungs_of
+from palpo.app.runtime.pacing import LONGEST_HOLD, Pacer, rungs_of
 from palpo.physics.exchange.budget import Budget
 
 DT = 1e-3
 WISH = 20
-RUNGS = rungs_of(WISH, 1.0 / DT, 60.0, ("columns", "contacts"))
-Cost = Callable[[float, Rung], float]
+RUNGS = rungs_of(WISH, 1.0 / DT, ("columns", "contacts"))
+Cost = Callable[[float, Budget], float]
 
 
-def walk(cost: Cost, seconds: float, pacer: Pacer | None = None) -> tuple[Pacer, list[tuple[float, Rung]]]:
+def walk(cost: Cost, seconds: float, pacer: Pacer | None = None) -> tuple[Pacer, list[tuple[float, Budget]]]:
     """A loop whose steps take cost(time, rung) [s]; the pacer, and each rung with the time of its choice."""
     pacer = pacer or Pacer(RUNGS, DT)
     now, seen = 0.0, [(0.0, pacer.rung)]
@@ -33,36 +33,34 @@ def noisy(seed: int, spread: float) -> Iterator[float]:
         yield float(draw.lognormal(0.0, spread))
 
 
-def test_rungs_lower_rate_then_columns_then_contacts_then_pictures() -> None:
+def test_rungs_lower_rate_then_columns_then_contacts() -> None:
     """Each rung takes less of one thing, and a later thing only when the one before is at its least."""
-    rates = [1.0 / (rung.budget.period * DT) for rung in RUNGS]
+    rates = [1.0 / (rung.period * DT) for rung in RUNGS]
     lowest = min(rates)
     assert lowest == 10.0
     for above, below in pairwise(RUNGS):
         less = [
-            above.budget.period < below.budget.period,
-            above.budget.columns > below.budget.columns,
-            above.budget.contacts > below.budget.contacts,
-            above.pictures_hz > below.pictures_hz,
+            above.period < below.period,
+            above.columns > below.columns,
+            above.contacts > below.contacts,
         ]
         assert sum(less) == 1
-    kinds = [(r.budget.period < 100, r.budget.columns == 1.0, r.budget.contacts == 1.0, r.pictures_hz == 60.0)
-             for r in RUNGS]  # fmt: skip
+    kinds = [(r.period < 100, r.columns == 1.0, r.contacts == 1.0) for r in RUNGS]
     assert kinds == sorted(kinds, reverse=True)
 
 
 @pytest.mark.parametrize("period", [5, 20, 60, 100, 200])
 def test_wish_is_the_first_rung_and_is_never_exceeded(period: int) -> None:
     """Rates between the wish and 10 Hz; a wish below 10 Hz stays."""
-    rungs = rungs_of(period, 1000.0, 60.0)
-    periods = [rung.budget.period for rung in rungs]
+    rungs = rungs_of(period, 1000.0)
+    periods = [rung.period for rung in rungs]
     assert periods[0] == period and max(periods) == max(period, 100)
     assert periods == sorted(periods)
 
 
 def test_without_columns_and_contacts_only_rates_and_pictures_change() -> None:
     """A system whose slow loop has neither is asked for neither."""
-    assert all(r.budget.columns == r.budget.contacts == 1.0 for r in rungs_of(WISH, 1000.0, 60.0))
+    assert all(r.columns == r.contacts == 1.0 for r in rungs_of(WISH, 1000.0))
 
 
 @pytest.mark.parametrize("took", [0.012, 0.0165, 0.0248, 0.031, 0.06, 0.085])
@@ -73,8 +71,8 @@ def test_settles_where_steps_of_one_length_fit(took: float) -> None:
     assert took <= pacer.period
     # a rate that it is lowered to leaves a tenth
     assert len(seen) == 1 or 1.1 * took <= pacer.period
-    shorter = [r for r in RUNGS if r.budget.period * DT < pacer.period]
-    assert all(r.budget.period * DT < 1.3 * took for r in shorter)
+    shorter = [r for r in RUNGS if r.period * DT < pacer.period]
+    assert all(r.period * DT < 1.3 * took for r in shorter)
 
 
 def test_follows_a_load_that_comes_and_goes() -> None:
@@ -82,33 +80,32 @@ def test_follows_a_load_that_comes_and_goes() -> None:
     pacer, seen = walk(lambda t, _r: 0.045 if 5.0 < t < 15.0 else 0.012, 40.0)
     assert len(seen) == 3 and pacer.rung == RUNGS[0] and pacer.misses <= 3
     (_, first), (down, low), (up, last) = seen
-    assert first == last == RUNGS[0] and low.budget == Budget(50)
+    assert first == last == RUNGS[0] and low == Budget(50)
     assert down < 5.2 and 15.0 < up < 18.0
 
 
-def test_what_no_rate_can_keep_takes_columns_then_contacts_then_pictures_and_gives_them_back() -> None:
+def test_what_no_rate_can_keep_takes_columns_then_contacts_and_gives_them_back() -> None:
     """The order down is that of the rungs, and columns come back one rung at a time before the rate rises."""
 
-    def heavy(t: float, rung: Rung) -> float:
+    def heavy(t: float, rung: Budget) -> float:
         if t > 60.0:
             return 0.012
-        budget = rung.budget
-        return 0.09 + 0.05 * budget.columns**2 + 0.05 * budget.contacts + 4e-4 * rung.pictures_hz
+        return 0.06 + 0.05 * rung.columns**2 + 0.05 * rung.contacts
 
     pacer, seen = walk(heavy, 180.0)
     places = [RUNGS.index(rung) for _, rung in seen]
     bottom = places.index(max(places))
     assert places[: bottom + 1] == sorted(places[: bottom + 1])
-    assert seen[bottom][1].pictures_hz < 60.0
+    assert seen[bottom][1].contacts < 1.0
     back = [RUNGS.index(rung) for t, rung in seen if t > 60.0]
     assert back == sorted(back, reverse=True) and pacer.rung == RUNGS[0]
-    tenth = next(i for i, r in enumerate(RUNGS) if r.budget.period == 100)
+    tenth = next(i for i, r in enumerate(RUNGS) if r.period == 100)
     assert set(range(tenth, max(places))) <= set(back)
 
 
 def test_a_rung_that_cannot_be_kept_is_tried_ever_more_rarely() -> None:
     """Steps that only fit the rate below: the times between two attempts double up to the longest."""
-    _, seen = walk(lambda _t, r: 0.024 if r.budget.period == WISH else 0.014, 600.0)
+    _, seen = walk(lambda _t, r: 0.024 if r.period == WISH else 0.014, 600.0)
     ups = [
         t
         for (t, rung), (_, before) in zip(seen[1:], seen, strict=False)
@@ -125,7 +122,7 @@ def test_noise_makes_no_swing_and_few_misses(seed: int) -> None:
     noise = noisy(seed, 0.2)
     pacer, seen = walk(lambda _t, _r: 0.014 * next(noise), 300.0)
     steps = sum(
-        (end - start) / (rung.budget.period * DT)
+        (end - start) / (rung.period * DT)
         for (start, rung), end in zip(seen, [*(t for t, _ in seen[1:]), 300.0], strict=True)
     )
     assert len(seen) <= 10 and pacer.misses <= 0.02 * steps
@@ -157,12 +154,12 @@ def test_starts_on_the_rate_that_the_measured_step_needs() -> None:
     count."""
     pacer = Pacer(RUNGS, DT)
     pacer.begin([0.031, 0.5, 0.03, 0.03])
-    assert pacer.rung.budget == Budget(50)
+    assert pacer.rung == Budget(50)
     assert pacer.words() == "slow loop at 20 of 50 Hz: a step takes 31 ms here"
     pacer.begin([0.013, 0.012])
     assert pacer.rung == RUNGS[0], "it leaves more room than a rate that is kept"
     pacer.begin([0.017, 0.016])
-    assert pacer.rung.budget.period > WISH
+    assert pacer.rung.period > WISH
     fixed, seen = walk(lambda _t, _r: 0.031, 10.0, Pacer(RUNGS[:1], DT))
     assert len(seen) == 1 and fixed.misses == pytest.approx(10.0 / 0.031, abs=1)
 
@@ -215,8 +212,8 @@ def test_columns_come_back_only_where_their_square_leaves_room() -> None:
 
     Three quarters would fit, but without the room that a higher rung must leave; before, they did not fit.
     """
-    pacer, seen = walk(lambda t, r: (0.256 if t < 10.0 else 0.16) * r.budget.columns**2, 300.0)
-    assert pacer.rung.budget == Budget(100, columns=0.5)
+    pacer, seen = walk(lambda t, r: (0.256 if t < 10.0 else 0.16) * r.columns**2, 300.0)
+    assert pacer.rung == Budget(100, columns=0.5)
     places = [RUNGS.index(rung) for _, rung in seen]
     assert places == sorted(places)
     assert all(t < 10.0 for t, _ in seen)
@@ -225,8 +222,8 @@ def test_columns_come_back_only_where_their_square_leaves_room() -> None:
 def test_failures_are_forgotten_after_a_long_time_on_one_rung() -> None:
     """Rungs that are lost again and again, a load that stays for longer than the longest hold, and so on."""
 
-    def cost(t: float, rung: Rung) -> float:
-        return 0.024 if 100.0 < t < 200.0 or rung.budget.period == WISH else 0.014
+    def cost(t: float, rung: Budget) -> float:
+        return 0.024 if 100.0 < t < 200.0 or rung.period == WISH else 0.014
 
     _, seen = walk(cost, 260.0)
     ups = np.array([t for (t, r), (_, before) in zip(seen[1:], seen, strict=False)
@@ -245,25 +242,14 @@ def test_what_was_kept_for_long_was_no_failure() -> None:
     assert up < 3.0 and again - down < 3.0
 
 
-@pytest.mark.parametrize("wish", [60.0, 30.0, 20.0, 5.0])
-def test_pictures_only_get_fewer(wish: float) -> None:
-    """From the wish down, each rung with fewer than the one before; no rung is there twice."""
-    rungs = rungs_of(WISH, 1000.0, wish)
-    assert len(set(rungs)) == len(rungs)
-    rates = [rung.pictures_hz for rung in rungs]
-    fewer = rates[rates.index(wish) + rates.count(wish) :]
-    assert rates[0] == wish and all(b < a for a, b in pairwise([wish, *fewer]))
-
-
 def test_the_words_say_what_is_less_than_wished_and_nothing_else() -> None:
     """Times below 10 ms in two digits, others in whole milliseconds."""
     said = {}
-    for k, rung in enumerate((RUNGS[0], Rung(Budget(100, 0.5, 0.5), 15.0))):
+    for k, rung in enumerate((RUNGS[0], Budget(100, 0.5, 0.5))):
         pacer = Pacer([RUNGS[0], rung] if k else RUNGS, DT)
         pacer.begin([0.00712, 0.00712] if k == 0 else [0.112, 0.112])
         said[k] = pacer.words()
     assert said[0] == "slow loop at 50 Hz: a step takes 7.1 ms here"
     assert said[1] == (
-        "slow loop at 10 of 50 Hz, 50% of the columns, 50% of the contacts, at most 15 pictures a second: "
-        "a step takes 112 ms here"
+        "slow loop at 10 of 50 Hz, 50% of the columns, 50% of the contacts: a step takes 112 ms here"
     )

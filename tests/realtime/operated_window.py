@@ -253,7 +253,7 @@ def share(operator, layer, out):
 
 
 def keep(operator, layer, out, pictures):
-    """Frames in which only the bodies move."""
+    """A frame in which nothing changes, and frames in which only the bodies move."""
     window, state = operator.window, operator.state
     operator.begin()
     pictures["drawn"] = window.screenshot()
@@ -265,6 +265,7 @@ def keep(operator, layer, out, pictures):
         moved = replace(state, vertices=state.vertices + shift)
         window.frame(moved, operator.controls)
         pictures[name] = window.screenshot()
+    out["moved"] = layer.calls[before:]
     layer.due = True
 
 

@@ -389,6 +389,16 @@ def test_frames_come_at_their_rate_if_drawing_is_faster():
     assert pace.draw_ms == pytest.approx(4.0)
 
 
+def test_a_frame_that_shows_nothing_new_is_counted_and_its_time_is_not():
+    """Every second of twenty a second."""
+    pace = Pace(20.0)
+    for k in range(41):
+        pace.shown(50 * MS * k, 50 * MS * k + (9 * MS if k % 2 == 0 else 0), drawn=k % 2 == 0)
+    assert pace.draw_ms == pytest.approx(9.0)
+    assert pace.frame_rate == pytest.approx(20.0, rel=0.01)
+    assert pace.drawn_rate == pytest.approx(10.0, rel=0.01)
+
+
 def test_frames_come_at_a_lower_rate_from_when_it_is_asked_for():
     pace = Pace(50.0)
     last = frames(pace, 4 * MS, 10)[-1]

@@ -1,11 +1,9 @@
 """How many pictures the pointer is ahead of what is drawn, counted and not timed."""
 
-import math
-
 import numpy as np
 
 from palpo.app.runtime.options import Options
-from palpo.app.runtime.pacing import Pacer, Rung
+from palpo.app.runtime.pacing import Pacer
 from palpo.app.runtime.session import Session
 from palpo.app.systems.multirate.build import build_scene
 from palpo.app.systems.multirate.picture import Visual
@@ -52,7 +50,7 @@ def test_a_picture_shows_the_pointer_as_it_was_at_most_two_pictures_before(monke
     desk = Desk()
     session = Session(Options("wire", device="mock", duration=1.0))
     session.visual, session.ticks = desk.visual, 10**9
-    pacer = Pacer([Rung(Budget(20), math.inf)], 1e-3)
+    pacer = Pacer([Budget(20)], 1e-3)
     session.slow = type("Slow", (), {"failure": "", "pacer": pacer})()
     session.rig = type("Rig", (), {"servo": None, "behind": 0})()
     session.album = type("Album", (), {"look": lambda self, state, rig: None})()

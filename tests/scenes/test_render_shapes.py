@@ -25,7 +25,7 @@ from palpo.physics.numerics.errors import InputError
 from palpo.render import palette
 from palpo.render.embedding import Embedding
 from palpo.render.ground import plane_of
-from palpo.render.normals import face_normals
+from palpo.render.normals import cross, face_normals, lengths
 from palpo.render.overlays import LONGEST_ARROW, Overlays, force_scale, place_marks, round_number
 from palpo.render.smooth_surface import SmoothSurface
 from palpo.render.solids import BALL, CONE, ROD, Solids, unit_shapes
@@ -402,3 +402,23 @@ def test_the_scene_box_holds_the_bodies_but_not_the_planes():
 def test_a_shape_that_does_not_fit_its_scene_is_refused_by_name(drawable, words):
     with pytest.raises(InputError, match=f"'a'.*{words}"):
         make_geometry((drawable,), CUBE)
+
+
+def test_products_and_lengths_of_rows_are_numpy_s():
+    a, b = np.random.default_rng(3).normal(size=(2, 50, 3))
+    np.testing.assert_allclose(cross(a, b), np.cross(a, b), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(lengths(a), np.linalg.norm(a, axis=1), rtol=1e-15)
+    assert cross(a[:0], b[:0]).shape == (0, 3) and lengths(a[:0]).shape == (0,)
+
+
+def test_marks_that_come_after_their_rows_were_asked_for_are_in_them():
+    late, at_once = Solids(), Solids()
+    for k, marks in enumerate((late, at_once)):
+        for x in (0.0, 1.0):
+            marks.arrows([[x, 0, 0]], [[0, 1, 0]], 0.1, palette.FORCE)
+            marks.balls([[x, 0, 0]], 0.1, palette.HELD)
+            if k == 0:
+                marks.rows(BALL), marks.rows(ROD)
+    for shape in (BALL, ROD, CONE):
+        np.testing.assert_array_equal(late.rows(shape), at_once.rows(shape))
+        assert len(late.rows(shape)) == 2

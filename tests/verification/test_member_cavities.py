@@ -193,9 +193,9 @@ def test_servo_keeps_the_law_of_gases_and_the_loop_its_bodies_together(kind):
 def efforts(text: str) -> set:
     """Periods, columns and contacts that a slow machine may come to in a scene."""
     lock = LockStep(small_scene(text))
-    rungs = rungs_of(lock.ratio, 1000.0, 60.0, lock.low.spares, lock.low.slowest_hz)
+    rungs = rungs_of(lock.ratio, 1000.0, lock.low.spares, lock.low.slowest_hz)
     lock.close()
-    return {(rung.budget.period, rung.budget.columns, rung.budget.contacts) for rung in rungs}
+    return {(rung.period, rung.columns, rung.contacts) for rung in rungs}
 
 
 def test_a_slow_machine_lowers_neither_the_rate_nor_the_columns_of_a_scene_with_air():
