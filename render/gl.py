@@ -19,6 +19,9 @@ REMEDIES = {
     "native": "PyOpenGL, glfw and the graphics card's own driver",
 }
 NAMES = ("gl", "GL_")
+BARE = {"GL_1_1": ["glDrawElements"], "GL_1_5": ["glBufferData"], "GL_3_1": ["glDrawElementsInstanced"]}
+"""What is called for each shape of each picture, by where PyOpenGL has it as it is in C, for numbers and
+addresses alone: its conversions take longer than such a call does."""
 _BOUND = {"EGLPlatform": "egl", "GLXPlatform": "x11"}
 
 _module: ModuleType | None = None
@@ -69,6 +72,9 @@ def load(platform: str) -> None:
         _module = importlib.import_module("OpenGL.GL")
         # found at once and not by way of `__getattr__`: a picture asks hundreds of times
         globals().update({name: known for name, known in vars(_module).items() if name.startswith(NAMES)})
+        for version, names in BARE.items():
+            bare = importlib.import_module(f"OpenGL.raw.GL.VERSION.{version}")
+            globals().update({name: getattr(bare, name) for name in names})
     except (ImportError, OSError, AttributeError, TypeError) as error:
         raise missing(platform, error) from error
     _platform = platform

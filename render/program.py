@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -100,7 +101,7 @@ class VertexArray:
         buffer = self._indices[name][0] if name in self._indices else self._generate()
         gl.glBindVertexArray(0)
         gl.glBindBuffer(gl.GL_ELEMENT_ARRAY_BUFFER, buffer)
-        gl.glBufferData(gl.GL_ELEMENT_ARRAY_BUFFER, flat.nbytes, flat, gl.GL_STATIC_DRAW)
+        gl.glBufferData(gl.GL_ELEMENT_ARRAY_BUFFER, flat.nbytes, _address(flat), gl.GL_STATIC_DRAW)
         gl.glBindBuffer(gl.GL_ELEMENT_ARRAY_BUFFER, 0)
         self._indices[name] = (buffer, len(flat))
 
@@ -150,7 +151,11 @@ class VertexArray:
     def _upload(self, buffer: int, rows: NDArray[np.float32]) -> None:
         data = np.ascontiguousarray(rows, np.float32)
         gl.glBindBuffer(gl.GL_ARRAY_BUFFER, buffer)
-        gl.glBufferData(gl.GL_ARRAY_BUFFER, data.nbytes, data, gl.GL_STREAM_DRAW)
+        gl.glBufferData(gl.GL_ARRAY_BUFFER, data.nbytes, _address(data), gl.GL_STREAM_DRAW)
+
+
+def _address(array: NDArray[Any]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
 
 
 def _compile(stage: int, name: str, defined: tuple[str, ...]) -> int:

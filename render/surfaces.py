@@ -111,9 +111,12 @@ class _Body:
         return values is not None and bool((values[self._drawable.span] >= 0.0).any())
 
     def update(self, vertices: Floats, values: Floats | None, contacts: Floats) -> None:
-        if not self._drawable.static:
-            span = self._drawable.span
-            self._fill(vertices[span], None if values is None else values[span])
+        span = self._drawable.span
+        points, colours = vertices[span], None if values is None else values[span]
+        before, earlier = self._filled
+        same = np.array_equal(points, before) and np.array_equal(colours, earlier)  # type: ignore[arg-type]
+        if not (self._drawable.static or same):
+            self._fill(points, colours)
         elif not (len(contacts) or self._touched):
             return
         self._darken(contacts)
@@ -166,6 +169,7 @@ class _Body:
 
     def _fill(self, vertices: Floats, values: Floats | None) -> None:
         """Position, normal, share of the colour bar, and how far a hollow leaves the sky open."""
+        self._filled = vertices.copy(), None if values is None else values.copy()
         self._drawn = drawn = self._shape.drawn(vertices)
         rows = self._rows
         rows[:, :3], rows[:, 3:6] = drawn.points, drawn.normals

@@ -117,6 +117,9 @@ class Desk:
         """The tool of a recording, to be shown beside."""
         self._way = np.zeros((0, 3))
         """Where the scene's own path leads what is held [m]."""
+        self._seen_from: object = None
+        """The view that `_last_seen` is of; None where the scene is another one."""
+        self._last_seen = np.zeros((0, 2))
         self.window.show(self._geometry, self._state)
 
     def __enter__(self) -> Self:
@@ -169,8 +172,12 @@ class Desk:
 
         At rest, so that the legend stays where it is.
         """
-        solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
-        return evenly(self._places(np.vstack([*solid, self._way])), CELL)
+        view = self.controls.camera, self.window.scene_size
+        if self._seen_from != view:
+            solid = [self._geometry.rest[d.span] for d in self._geometry.drawables if d.kind != "plane"]
+            self._seen_from = view
+            self._last_seen = evenly(self._places(np.vstack([*solid, self._way])), CELL)
+        return self._last_seen
 
     def _places(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Where points (n, 3) [m] are in the picture, right and down, in shares of its height (n, 2)."""

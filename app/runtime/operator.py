@@ -238,6 +238,7 @@ class Operator(Desk):
         if self.headset is not None:
             self.headset.scale = session.spec.workspace.scale
         self._geometry, self._state, self._ghost = geometry, rest, None
+        self._seen_from = None
         self.window.show(geometry, rest, held_name(session.spec))
 
     def _resume(self, session: Session) -> None:

@@ -69,7 +69,7 @@ class Viewer(Desk):
         return reel.done
 
     def _open(self, reel: Reel) -> None:
-        self._reel, self._geometry = reel, reel.done.geometry
+        self._reel, self._geometry, self._seen_from = reel, reel.done.geometry, None
         self._curve = reel.force(COLUMNS)
         shape = shape_of(self._geometry, reel.tool)
         self._nearness = None if shape is None else Nearness(self._geometry, shape)
