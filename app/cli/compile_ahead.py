@@ -3,7 +3,8 @@
 Compiling takes a minute or more, once for each version of the sources. Two processes share it, the tick and
 the servo in one and the slow loop in the other, while the program itself goes on drawing. It then finds the
 compiled code in the cache. Where a process fails, or there is no cache, the program compiles as it meets what
-it needs, and any error is told there.
+it needs, and any error is told there. A system's first scene, which is what a new user starts, waits for what
+that scene calls, and no more; any other scene waits for all.
 """
 
 import gc
@@ -23,6 +24,8 @@ import numpy as np
 
 from palpo.app.cli.progress import Progress
 from palpo.app.systems.system import find_system
+from palpo.config.load import load_scene
+from palpo.config.schema.scene import BaseScene
 from palpo.config.systems import all_systems
 from palpo.physics.numerics.kernels import (
     DAY,
@@ -36,27 +39,37 @@ from palpo.physics.numerics.shipped import NATIVE, shipped
 
 LOOK = 0.25
 """Seconds between two looks at the processes."""
+REACHED, REACHED_FIRST = 0.82, 0.55
+"""About the share of the kernels in its sources that a system needs, or its first scene."""
 MENDED = 3
 """Status of a process that found files in the cache that are damaged, and made them anew."""
 
 
-def compile_ahead(system: str, progress: Progress) -> None:
-    """Have all that a system needs compiled, unless it came with the program, or lies in the cache."""
+def compile_ahead(spec: BaseScene, progress: Progress) -> None:
+    """Have all that a scene needs compiled, unless it came with the program, or lies in the cache."""
+    system = spec.system  # type: ignore[attr-defined]
     if system in all_systems() and NATIVE not in os.environ and shipped(generation_of(system)) is None:
-        fill_cache(system, progress)
+        first = find_system(system).first
+        fill_cache(system, progress, first if first and spec == load_scene(first) else "")
 
 
-def fill_cache(system: str, progress: Progress) -> None:
-    """Compile what a system needs for this processor, unless that was done before for these very sources."""
+def fill_cache(system: str, progress: Progress, scene: str = "") -> None:
+    """Compile what a system needs for this processor, unless that was done before for these very sources.
+
+    scene: what this shipped scene needs, and no more.
+    """
     home = cache_home()
     if home is None:
         return
-    done = home / f"{system}-{_digest(generation_of(system), machine_name())}.compiled"
-    if done.exists():
+    found = _digest(generation_of(system), machine_name())
+    everything = home / f"{system}-{found}.compiled"
+    done = home / f"{system}-{scene}-{found}.compiled" if scene else everything
+    if done.exists() or everything.exists():
         return
-    with progress.stage("compiling, once on this machine"), _lanes(system) as processes:
+    most = REACHED_FIRST if scene else REACHED
+    with progress.stage("compiling, once on this machine"), _lanes(system, scene) as processes:
         while any(process.poll() is None for process in processes):
-            progress.come_to(compiled_share(_source(system)), even=False)
+            progress.come_to(min(0.99, compiled_share(_source(system)) / most))
             time.sleep(LOOK)
     statuses = {process.returncode for process in processes}
     if MENDED in statuses:
@@ -76,13 +89,13 @@ def _forget_old(home: Path, system: str) -> None:
 
 
 @contextmanager
-def _lanes(system: str) -> Iterator[list[subprocess.Popen[bytes]]]:
+def _lanes(system: str, scene: str) -> Iterator[list[subprocess.Popen[bytes]]]:
     """The processes, ended with the block; what scenes have computed before they compute again."""
     with TemporaryDirectory() as empty:
         own = {"XDG_CACHE_HOME": empty, "NUMBA_CACHE_DIR": str(cache_home()), NATIVE: "1"}
         processes = [
             subprocess.Popen(
-                [sys.executable, "-m", "palpo.app.cli.compile_ahead", system, lane],
+                [sys.executable, "-m", "palpo.app.cli.compile_ahead", system, lane, scene],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -114,13 +127,15 @@ def _digest(*words: str) -> str:
     return hashlib.sha256(" ".join(words).encode()).hexdigest()[:20]
 
 
-def _compile_tick(system: str) -> None:
-    """The ticks, what drives them, and what is left of the slow loops by then."""
+def _compile_tick(system: str, scene: str) -> None:
+    """The ticks, what drives them, and what is left of the slow loops of all scenes by then."""
     found = find_system(system)
     for name in found.ticks:
         importlib.import_module(name)
+    found.rehearse_search()
     _compile_servo()
-    found.rehearse_beside()
+    if not scene:
+        found.rehearse_beside()
 
 
 def _compile_servo() -> None:
@@ -140,16 +155,16 @@ def _compile_servo() -> None:
     servo_baseline(1, realtime=False)
 
 
-def _compile_loops(system: str) -> None:
+def _compile_loops(system: str, scene: str) -> None:
     """What the tick calls by address, and the slow loop of a scene that no tick moves."""
     found = find_system(system)
     for name in found.beside:
         importlib.import_module(name)
-    found.rehearse()
+    found.rehearse([scene] if scene else found.rehearsed)
 
 
-LANES: Mapping[str, Callable[[str], None]] = {"tick": _compile_tick, "loops": _compile_loops}
-"""What compiles a share of a system, each in a process, by name."""
+LANES: Mapping[str, Callable[[str, str], None]] = {"tick": _compile_tick, "loops": _compile_loops}
+"""What compiles a share of a system, or of one of its scenes, each in a process, by name."""
 
 
 def _end_with_parent() -> None:
@@ -164,11 +179,11 @@ def _end_with_parent() -> None:
     threading.Thread(target=look, daemon=True).start()
 
 
-def compile_lane(system: str, lane: str) -> int:
-    """Compile a share of a system in this process; the status that it ends with."""
+def compile_lane(system: str, lane: str, scene: str) -> int:
+    """Compile a share of a system, or of one of its scenes, in this process; the status that it ends with."""
     # what compiling makes stays until its end, and looking through it for garbage took a tenth of the time
     gc.set_threshold(200_000, 50, 100)
-    LANES[lane](system)
+    LANES[lane](system, scene)
     return MENDED if has_told() else 0
 
 

@@ -56,7 +56,7 @@ class Model:
         """See `Scene.build`."""
         self.scene = scene
         self.interface = check_kind(scene.spec, interface, lock_step=True)
-        compile_ahead(scene.system, Silent())
+        compile_ahead(scene.spec, Silent())
         self._built: Stand | None = self._build()
         rig = self._built.rig
         self.dt, self.ratio = float(rig.dt), int(rig.ratio)

@@ -161,7 +161,7 @@ class Session:
             self.device = self.choice.ready(self.spec, self._open)
             self._figures = open_further(self.spec, self.choices, self._open)
         self._soften()
-        compile_ahead(self.spec.system, self.progress)  # type: ignore[attr-defined]
+        compile_ahead(self.spec, self.progress)
         arithmetic()  # asked now: a recording may begin while the servo runs
         self.rig = self._make(self.progress)
         path = self._path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,8 @@ class System(ABC):
 
     rehearsed: tuple[str, ...] = ()
     """Shipped scenes that between them call all that scenes of this system may."""
+    first: str = ""
+    """A shipped scene that what it calls itself is compiled for, where a new user is likely to start it."""
 
     @property
     def folder(self) -> Path:
@@ -73,12 +75,16 @@ class System(ABC):
         """Paths of shapes that the hand does not lead, by name."""
         return {}
 
-    def rehearse(self) -> None:
-        """Run what compiles the slow loops, and whatever else a run calls."""
+    def rehearse(self, scenes: Iterable[str]) -> None:
+        """Run what compiles the slow loops, and whatever else a run of these shipped scenes calls."""
         from palpo.app.systems.rehearsal import rehearse
 
-        for scene in self.rehearsed:
+        for scene in scenes:
             rehearse(scene)
+
+    def rehearse_search(self) -> None:
+        """Run what a slow loop calls last, so that the process of the ticks compiles it; nothing here."""
+        return
 
     def rehearse_beside(self) -> None:
         """The same of what another process can compile beside that, once it has the ticks; nothing here."""

@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 import llvmlite.binding as ll
+from numba import types
 from numba.core import sigutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, CompileResult, Flags
@@ -17,6 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import _FunctionCompiler  # type: ignore[attr-defined]
 from numba.core.environment import lookup_environment
 from numba.core.registry import CPUDispatcher
+from numba.core.targetconfig import ConfigStack
 from numba.core.typing import make_concrete_template
 
 
@@ -107,6 +109,27 @@ class KernelFlags(Flags):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, KernelFlags) and bool(self._values == other._values)
+
+
+def _remember_calls() -> None:
+    """Have numba find the type of a call of one of its own functions, an operator say, once for each types of
+    arguments and flags of the caller: it tries all forms that the function has at every call in a source."""
+    found: dict[Any, Any] = {}
+    plain = types.Function.get_call_type
+
+    def get_call_type(function: Any, context: Any, args: Any, kws: Any) -> Any:
+        known_by = function, context, args, ConfigStack.top_or_none()
+        signature = None if kws else found.get(known_by)
+        if signature is None:
+            signature = plain(function, context, args, kws)
+            if not kws:
+                found[known_by] = signature
+        return signature
+
+    types.Function.get_call_type = get_call_type
+
+
+_remember_calls()
 
 
 class _WholeCompiler(_FunctionCompiler):

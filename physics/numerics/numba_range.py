@@ -31,6 +31,7 @@ NAMES = {
     "numba.core.dispatcher._FunctionCompiler": "compiles a part with other flags",
     "numba.core.registry.CPUDispatcher": "base of KernelDispatcher; numba.njit's own class",
     "numba.core.typing.make_concrete_template": "types a call of a part; see Dispatcher.get_call_template",
+    "numba.core.targetconfig.ConfigStack": "flags that types of calls hang on; drop _remember_calls",
     "numba.core.compiler_lock.global_compiler_lock": "one compilation at a time; any lock that numba takes",
     "numba.core.environment.lookup_environment": "finds the globals of a part; see `connect`",
     "numba.core.dispatcher.Dispatcher": "tells kernels from state in checkpoints; type(numba.njit(f))",

@@ -1,11 +1,12 @@
-"""Which kernels Python calls beyond those that `palpo compile` does for a system:
-`python -m tests.scenes.kernels_called scenes|whole SYSTEM [SCENE ...]`.
+"""Which kernels Python calls beyond those that are compiled ahead for a system:
+`python -m tests.scenes.kernels_called scenes|first|whole SYSTEM [SCENE ...]`.
 
 scenes: those of its scenes, which are run, changed while they run, looked at, recorded and gone back to, and
-of which one is repeated; whole: all to the end of their own ways, and repeated. Printed as JSON, each with
-what called it first. A process asks for each kernel once, so those that are left are new to one that did
-what `palpo compile` does. Python calls wholes, and what these are made of is compiled with them: so it is no
-matter what a cache holds, and what is left would be compiled from a fresh one.
+of which one is repeated; first: the same, beyond what is compiled for the system's first scene; whole: all to
+the end of their own ways, and repeated. Printed as JSON, each with what called it first. A process asks for
+each kernel once, so those that are left are new to one that did what compiling ahead does. Python calls
+wholes, and what these are made of is compiled with them: so it is no matter what a cache holds, and what is
+left would be compiled from a fresh one.
 """
 
 import json
@@ -29,6 +30,7 @@ from palpo.app.runtime.readings import Readings
 from palpo.app.runtime.replay import replay
 from palpo.app.runtime.session import Session, run
 from palpo.app.systems.rehearsal import hurried
+from palpo.app.systems.system import find_system
 from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
 from palpo.config.load import list_scenes, load_scene
@@ -77,11 +79,11 @@ def _caller() -> str:
     return f"{Path(outside[-1].filename).name}:{outside[-1].lineno}" if outside else "?"
 
 
-def call_ahead(system: str) -> None:
-    """What `palpo compile` calls in its processes."""
+def call_ahead(system: str, scene: str) -> None:
+    """What compiling ahead calls in its processes, for a system or one of its scenes."""
     os.environ[NATIVE] = "1"
     for lane in compile_ahead.LANES.values():
-        lane(system)
+        lane(system, scene)
 
 
 def call_in_scene(scene: str, folder: Path, called: Called, whole: bool) -> None:
@@ -178,7 +180,7 @@ def main(what: str, system: str, *scenes: str) -> None:
     """Print the kernels that scenes call beyond those compiled ahead."""
     ahead, called = Called(), Called()
     with ahead.noted():
-        call_ahead(system)
+        call_ahead(system, find_system(system).first if what == "first" else "")
     assert ahead, "nothing is compiled ahead"
     with called.noted(), tempfile.TemporaryDirectory() as folder:
         for scene in scenes or [name for name in list_scenes() if load_scene(name).system == system]:

@@ -8,6 +8,7 @@ from numba.core import event
 
 from palpo.app.runtime.options import Options
 from palpo.app.runtime.session import Session
+from palpo.app.systems.system import find_system
 from palpo.physics.numerics.compilations import COMPILATIONS
 from tests.scenes.runs import called_beside_ahead
 
@@ -29,6 +30,12 @@ OF_EACH_MAKE = {
 def test_every_kernel_that_a_scene_calls_is_compiled_ahead(system, tmp_path):
     """Run, looked at, changed live, recorded, gone back to, one repeated; all scenes: in studies."""
     assert called_beside_ahead("scenes", system, tmp_path, OF_EACH_MAKE[system]) == {}
+
+
+@pytest.mark.slow
+def test_every_kernel_that_the_first_scene_calls_is_compiled_for_it_alone(tmp_path):
+    """In a window, changed live and kept, too; `palpo demo` waits for no more than that."""
+    assert called_beside_ahead("first", "multirate", tmp_path, [find_system("multirate").first]) == {}
 
 
 def test_what_is_compiled_while_a_scene_runs_is_named_in_its_result():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ class Multirate(System):
     beside = (f"{ENGINE}.pairs",)
 
     rehearsed = ("beams", "mixed-press", "mixed-snap", "organ")
+    first = "wire"
 
     def make_rig(self, spec: SceneSpec, start: Start) -> Rig:
         """See System."""
@@ -69,7 +71,7 @@ class Multirate(System):
             if isinstance(body, Plane):
                 shapes.add(body.name, plate(body, solid), kind="plane", colour=body.colour, static=True)
 
-    def rehearse(self) -> None:
+    def rehearse(self, scenes: Iterable[str]) -> None:
         """Three slow periods; the bodies by themselves first, while another process compiles their kinds."""
         from palpo.app.systems.multirate.build import build_scene
         from palpo.app.systems.multirate.rehearsal import REHEARSED, SHARED, rehearse
@@ -87,7 +89,13 @@ class Multirate(System):
                     member.body.substeps(member.body.factor_of(dt), dt, np.zeros((1, 1, 3)), slots)
 
         rehearse(REHEARSED, (SHARED,))
-        super().rehearse()
+        super().rehearse(scenes)
+
+    def rehearse_search(self) -> None:
+        """See System."""
+        from palpo.app.systems.multirate.rehearsal import rehearse_search
+
+        rehearse_search()
 
     def rehearse_beside(self) -> None:
         """Bodies between which air is shut in, and what few scenes have."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from palpo.app.runtime.live import Live, hand_keys, hold_keys
@@ -91,13 +92,13 @@ class SuctionSystem(System):
         for body in (*spec.cups, spec.partner):
             add_body(shapes, body, smooth=False)
 
-    def rehearse(self) -> None:
+    def rehearse(self, scenes: Iterable[str]) -> None:
         """See System."""
         from palpo.app.systems.suction.rehearsal import rehearse
 
         for cups in (1, 2):
             rehearse(cups)
-        super().rehearse()
+        super().rehearse(scenes)
 
 
 def _pump_keys(gas: PumpedGas, led: bool) -> list[Live]:
