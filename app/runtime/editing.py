@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from palpo.app.runtime.live import same_key
 from palpo.app.runtime.options import Options
+from palpo.app.systems.system import system_of
 from palpo.app.visual.held import held_name
-from palpo.config.load import load_scene
+from palpo.config.load import load_scene, scene_tables
 from palpo.config.schema.geometry import Placement
 from palpo.config.schema.material import library
 from palpo.config.schema.scene import BaseScene
@@ -57,8 +58,9 @@ class Editing:
         self._foot = np.array([0.5 * (low[0] + high[0]), low[1], 0.5 * (low[2] + high[2])])
         if not self._settings:
             return f"{name}: nothing of it can be changed here"
-        tied = "" if "scale" in self._settings else "; its place is that of what holds it"
-        return f"{name}: change it in the panel{tied}"
+        along = sorted(joined(spec, name) - {name})
+        told = f"; {' and '.join(along)} goes along with its place" if along and "x" in self._settings else ""
+        return f"{name}: change it in the panel{told}"
 
     def groups(self) -> dict[str, tuple[Setting, ...]]:
         """For the panel, as they are or are wanted; none where no body is chosen."""
@@ -113,19 +115,77 @@ def changes(spec: BaseScene, name: str, wanted: dict[str, Any], foot: Floats) ->
     stays = foot + scale / old.scale * (np.array(old.position) - foot)
     position = [float(wanted.get(axis, at)) for axis, at in zip(AXES, stays, strict=True)]
     new = Placement(position=(position[0], position[1], position[2]), scale=scale)
-    told += [f"{key}.placement.scale={scale!r}", f"{key}.placement.position={value_text(position)}"]
+    told += [f"{key}.placement.scale={scale!r}", *_placed(body, old, new)]
+    return [*told, *_along(spec, name, old, new)]
+
+
+def joined(spec: BaseScene, name: str) -> set[str]:
+    """A body, and all that is attached to it, to these, and so on."""
+    pairs, found = [_ends(attachment) for attachment in getattr(spec, "attachments", ())], {name}
+    while more := set().union(*(pair for pair in pairs if pair & found)) - found:
+        found |= more
+    return found
+
+
+def _ends(attachment: Any) -> set[str]:
+    return {end.body for end in (attachment.a, getattr(attachment, "b", None)) if end is not None}
+
+
+def _placed(body: Any, old: Placement, new: Placement) -> Iterator[str]:
+    """The changes that move a body, and the places on it, from one placement to another."""
+    key, way = f"bodies.{body.name}", np.subtract(new.position, old.position)
+    place = new.position if body.placement == old else (np.array(body.placement.position) + way).tolist()
+    yield f"{key}.placement.position={value_text(list(place))}"
     for regions in REGIONS:
         rows = plain(getattr(body, regions, ()))
-        if not rows or not any(row.get("box") or row.get("sphere") for row in rows):
-            continue
-        for row in rows:
-            if row.get("box"):
-                row["box"] = [_moved(old, new, corner).tolist() for corner in row["box"]]
-            if ball := row.get("sphere"):
-                ball["centre"] = _moved(old, new, ball["centre"]).tolist()
-                ball["radius"] *= scale / old.scale
-        told.append(f"{key}.{regions}={value_text(rows)}")
-    return told
+        if rows and _regions_moved(rows, old, new):
+            yield f"{key}.{regions}={value_text(rows)}"
+
+
+def _regions_moved(rows: list[dict[str, Any]], old: Placement, new: Placement) -> bool:
+    """Move the boxes and spheres among these regions in place; whether there are any."""
+    for row in rows:
+        if row.get("box"):
+            row["box"] = [_moved(old, new, corner).tolist() for corner in row["box"]]
+        if ball := row.get("sphere"):
+            ball["centre"] = _moved(old, new, ball["centre"]).tolist()
+            ball["radius"] *= new.scale / old.scale
+    return any(row.get("box") or row.get("sphere") for row in rows)
+
+
+def _along(spec: Any, name: str, old: Placement, new: Placement) -> Iterator[str]:
+    """The changes by which what a body is attached to goes along, and the hands that hold one of these."""
+    if not system_of(spec).starts_anywhere():
+        return
+    bodies = joined(spec, name)
+    for other in bodies - {name}:
+        yield from _placed(spec.body(other), old, new)
+    rows = plain([s for s in spec.surfaces if s.body in bodies])
+    if rows and _regions_moved(rows, old, new):
+        yield f"surfaces={value_text(rows + plain([s for s in spec.surfaces if s.body not in bodies]))}"
+    rows = plain(spec.attachments)
+    ends = [row[end] for row in rows for end in "ab" if end in row and row[end]["body"] in bodies]
+    for end in ends:
+        if end.get("at"):
+            end["at"] = _moved(old, new, end["at"]).tolist()
+    if ends:
+        yield f"attachments={value_text(rows)}"
+    for number, hand in enumerate(spec.hands):
+        if hand.tool.body in bodies:
+            place = number - ("tool" in scene_tables(spec.origin))
+            yield from _led_along(hand, "" if place < 0 else f"tools.{place}.", old, new)
+
+
+def _led_along(hand: Any, key: str, old: Placement, new: Placement) -> Iterator[str]:
+    """The changes by which a hand holds its body where it is then, and goes the same way from there."""
+    at = hand.tool.hold.at
+    held = np.array(old.position if at is None else at, float)
+    way = _moved(old, new, held) - held
+    if at is not None:
+        yield f"{key or 'tool.'}hold.at={value_text((held + way).tolist())}"
+    path = [[row[0], *(np.array(row[1:]) + way).tolist()] for row in hand.device.path]
+    yield f"{key}device.path={value_text(path)}"
+    yield f"{key}workspace.offset={value_text((np.array(hand.workspace.offset) + way).tolist())}"
 
 
 def _moved(old: Placement, new: Placement, point: Any) -> Floats:
@@ -135,7 +195,7 @@ def _moved(old: Placement, new: Placement, point: Any) -> Floats:
 
 
 def _settings(spec: BaseScene, name: str, length: float) -> Iterator[Setting]:
-    """What of a body can be changed: of one that is held or attached the material alone."""
+    """What of a body can be changed: of one that is attached not its size, beside a plane not its place."""
     body = _body(spec, name)
     values = {} if body is None else _values(body)
     if "material" in values:
@@ -144,8 +204,9 @@ def _settings(spec: BaseScene, name: str, length: float) -> Iterator[Setting]:
         yield Setting("material", label, "", values["material"], choices=names, matters=True)
     if "scale" not in values or _is_tied(spec, name):
         return
-    now = values["scale"]
-    yield Setting("scale", f"size of {name}", "x", now, now / SCALES, now * SCALES, True, matters=True)
+    if joined(spec, name) == {name} and not any(name in _ends(a) for a in getattr(spec, "attachments", ())):
+        now = values["scale"]
+        yield Setting("scale", f"size of {name}", "x", now, now / SCALES, now * SCALES, True, matters=True)
     for axis in AXES:
         at = values[axis]
         yield Setting(axis, f"{axis} of {name}", "m", at, at - length, at + length, matters=True)
@@ -166,8 +227,9 @@ def _body(spec: BaseScene, name: str) -> Any:
     return next((body for body in getattr(spec, "bodies", ()) if body.name == name), None)
 
 
-def _is_tied(spec: BaseScene, name: str) -> bool:
-    """Whether a body's place is the hand's, or another body's: it is held or attached."""
+def _is_tied(spec: Any, name: str) -> bool:
+    """Whether a body's place cannot change: it is attached to a plane, or held in a scene of another kind."""
+    if system_of(spec).starts_anywhere():
+        return any(spec.body(other).kind == "plane" for other in joined(spec, name))
     held = {held_name(spec), *(getattr(getattr(hand, "tool", None), "body", "") for hand in spec.hands)}
-    ends = (end for a in getattr(spec, "attachments", ()) for end in (a.a, getattr(a, "b", None)) if end)
-    return name in held | {end.body for end in ends}
+    return name in held

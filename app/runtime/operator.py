@@ -37,7 +37,7 @@ from palpo.app.visual.held import held_name, shape_of, swept
 from palpo.app.visual.nearness import Nearness
 from palpo.app.visual.picking import picked
 from palpo.app.visual.rest import rest_picture
-from palpo.config.words import ConfigError, Refusal
+from palpo.config.words import Refusal
 from palpo.haptics.control import is_frozen
 from palpo.physics.exchange.snapshot import Drawable, SceneGeometry, SceneState
 from palpo.render.controls import Controls, key_list
@@ -48,6 +48,7 @@ from palpo.render.requests import Request
 UPRIGHT = np.array([1.0, 0.0, 0.0, 0.0])
 RUNNING = "running"
 SHOWN_FIRST = "watch first; then it is your turn"
+BUILDING = "building the change; the scene runs on"
 YOURS = "your turn: drag with the left button"
 WATCH = "watch"
 """What stands in the panel while a demo runs."""
@@ -94,9 +95,12 @@ class Operator(Desk):
         """Whether a state is to be kept, and whether the run is to go on then."""
         self._running = RUNNING
         self._editing = Editing()
+        self._coming: tuple[Session, Future[None]] | None = None
+        """The scene as it is edited, which is built while the one before runs on."""
 
     def __exit__(self, *_: object) -> None:
         super().__exit__(*_)
+        self._forget()
         self._launcher.shutdown()
         self._hearing.close()
 
@@ -136,7 +140,8 @@ class Operator(Desk):
                 self._go(then)
                 then, self._running = None, YOURS
                 self._say(YOURS)
-            if self.next is None and session.options.duration is not None and not self._choosing:
+            over = session.options.duration is not None and not self._choosing
+            if self.next is None and self._coming is None and over:
                 return done
             self._rest(done)
             following = self._following()
@@ -147,11 +152,17 @@ class Operator(Desk):
     def _following(self) -> Session | None:
         """The session that the operator wants next, None to quit; one that is refused is forgotten."""
         while not self.closing:
+            if self._coming is not None and self.next is None and self._coming[1].done():
+                (session, ready), self._coming = self._coming, None
+                if (error := ready.exception()) is None:
+                    return session
+                self._refused(error)
             if self.next is None:
                 self._frame(self._state)
                 self._heed()
                 continue
             (options, self.next), kept = (self.next, None), self._returning
+            self._forget()
             try:
                 return self._prepared(Session(options, self.progress, since=time.perf_counter()), kept)
             except Exception as error:
@@ -265,7 +276,9 @@ class Operator(Desk):
         self._state = state
         self.window.at_most(session.spec.rates.render_hz)
         self._resume(session)
-        if self._editing.due(time.perf_counter()):
+        if self._coming is not None:
+            self._take_over(session, *self._coming)
+        elif self._editing.due(time.perf_counter()):
             self._edit(session)
         if session.spec.cues.sound:
             self._hearing.listen(session.rig.servo)
@@ -385,6 +398,7 @@ class Operator(Desk):
                     key = next(live for live in live_keys(session.spec) if live.key == valve)
                     session.change(valve, next(way for way in key.choices if way != key.value))
             case "emergency" if session is not None:
+                self._forget()
                 session.end(emergency=True)
             case "pause" if session is not None:
                 session.pause(not session.paused)
@@ -448,11 +462,57 @@ class Operator(Desk):
         self._say(self._editing.choose(session.spec, name, self._geometry.length, points))
 
     def _edit(self, session: Session) -> None:
-        """Build the scene anew with what is wanted of the body that is chosen."""
+        """Build the scene anew with what is wanted of the body that is chosen.
+
+        It runs on meanwhile, where nobody holds a device of which there is but one.
+        """
         try:
-            self._go(self._editing.apply(session.spec, options_again(session)))
-        except ConfigError as error:
+            options = self._editing.apply(session.spec, options_again(session))
+            if any(choice.live and not choice.pointed for choice in session.choices):
+                self._go(options)
+                return
+            coming = Session(options, self.progress, since=time.perf_counter())
+        except Exception as error:
+            if not is_refusal(error):
+                raise
             self._say(str(error))
+            return
+        self._coming = coming, self._launcher.submit(coming.prepare)
+        self._status = BUILDING, "warn"
+
+    def _take_over(self, session: Session, coming: Session, ready: Future[None]) -> None:
+        """Go on with what is built once it is, or with this session where it cannot be."""
+        if not ready.done():
+            return
+        self._status = self._said(session)
+        error = ready.exception()
+        if error is None:
+            self._editing.before = None
+            session.end()
+            return
+        self._coming = None
+        self._refused(error)
+
+    def _refused(self, error: BaseException) -> None:
+        """What was built for a change cannot be: say why, and take the change back."""
+        if not is_refusal(error):
+            raise error
+        self._editing.taken_back()
+        self._say(str(error))
+
+    def _forget(self) -> None:
+        """Give up what is being built for a change: something else is wanted."""
+        if self._coming is None:
+            return
+        (coming, ready), self._coming = self._coming, None
+        self._editing.taken_back()
+
+        def leave(done: Future[None]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                coming.leave()
+
+        ready.cancel()
+        ready.add_done_callback(leave)
 
     def _record(self, session: Session) -> None:
         if session.recorder is not None:

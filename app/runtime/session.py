@@ -153,6 +153,12 @@ class Session:
             self._open.close()
             raise
 
+    def leave(self) -> None:
+        """Give back what `prepare` opened, where there will be no run."""
+        self.rig.low.close()
+        self.record(None)
+        self._open.close()
+
     def _prepare(self) -> None:
         hardware = any(choice.hardware for choice in self.choices)
         with self.progress.stage("opening the device") if hardware else nullcontext():
@@ -247,9 +253,7 @@ class Session:
             columns = self.trace.finish()
             self.export.take_last(self.rig)
         finally:
-            self.rig.low.close()
-            self.record(None)
-            self._open.close()
+            self.leave()
         return self._outcome(columns)
 
     # ---- what an operator may do meanwhile, from the main thread

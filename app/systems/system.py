@@ -67,6 +67,10 @@ class System(ABC):
         """Live key of the valve that key x opens where the hand holds nothing; empty where there is none."""
         return ""
 
+    def starts_anywhere(self) -> bool:
+        """Whether a hand and what it holds may be told to begin elsewhere, by its path and its workspace."""
+        return False
+
     @abstractmethod
     def add_shapes(self, spec: Any, shapes: Shapes) -> None:
         """What the scene looks like before it moves, from meshes alone."""

@@ -6,8 +6,10 @@ import pytest
 import palpo
 from palpo.app.build.parts import chosen_nodes
 from palpo.app.build.shapes import soft_mesh
-from palpo.app.runtime.editing import SETTLED, Editing, changes
+from palpo.app.runtime.editing import SETTLED, Editing, changes, joined
 from palpo.app.runtime.options import Options
+from palpo.app.runtime.session import run
+from palpo.app.visual.held import shape_of
 from palpo.app.visual.picking import picked
 from palpo.app.visual.rest import rest_picture
 from palpo.config.load import list_scenes, load_scene, parse_scene
@@ -168,14 +170,53 @@ def test_what_the_panel_offers_of_any_body_of_any_scene_can_be_had(name):
             assert shown[setting.key] == value
 
 
-def test_what_the_hand_holds_and_what_is_attached_keep_their_places():
-    spec = load_scene("probe")
-    editing = Editing()
-    editing.choose(spec, "probe", 0.1, np.zeros((1, 3)))
-    assert editing.groups() == {}
-    editing.choose(spec, "block", 0.1, np.zeros((1, 3)))
-    assert [setting.key for setting in editing.groups()["block"]] == ["material", "scale", "x", "y", "z"]
-    assert editing.choose(spec, "", 0.1, np.zeros((0, 3))) == "no body is chosen" and editing.groups() == {}
+def test_what_is_offered_of_a_body_that_is_held_or_attached():
+    for scene, body, keys in (
+        ("probe", "block", ["material", "scale", "x", "y", "z"]),
+        ("probe", "probe", ["scale", "x", "y", "z"]),
+        ("wire", "wire", ["material", "x", "y", "z"]),
+        ("wire", "cylinder", ["material", "x", "y", "z"]),
+    ):
+        editing = Editing()
+        editing.choose(load_scene(scene), body, 0.1, np.zeros((1, 3)))
+        assert [setting.key for setting in editing.groups()[body]] == keys
+    assert joined(load_scene("wire"), "wire") == {"wire", "cylinder"}
+    assert editing.choose(spec := load_scene("probe"), "", 0.1, np.zeros((0, 3))) == "no body is chosen"
+    assert editing.groups() == {} and joined(spec, "probe") == {"probe"}
+
+
+@pytest.mark.parametrize("chosen", ["wire", "cylinder"])
+def test_what_is_held_and_what_is_attached_to_it_go_along_and_feel_as_before(chosen):
+    """Along the ground, where every place is alike: the same run, elsewhere."""
+    spec, way = load_scene("wire"), np.array([0.05, 0.0, -0.02])
+    place = np.add(spec.body(chosen).placement.position, way)
+    told = changes(spec, chosen, dict(zip("xyz", place.tolist(), strict=True)), np.zeros(3))
+    before, after = (
+        run(Options("wire", tuple(over), device="mock", lock_step=True, duration=0.3, baseline=False))
+        for over in ((), told)
+    )
+    for key in ("final", "mean_last_half_second"):
+        np.testing.assert_allclose(
+            after.result["force_N"][key], before.result["force_N"][key], rtol=0, atol=1e-6
+        )
+    last = after.states[-1][1], before.states[-1][1]
+    np.testing.assert_allclose(last[0].held_point - last[1].held_point, way, atol=1e-7)
+    for name in ("wire", "cylinder"):
+        span = shape_of(after.geometry, name).span
+        np.testing.assert_allclose(last[0].vertices[span] - last[1].vertices[span] - way, 0.0, atol=1e-6)
+
+
+def test_a_further_hand_s_body_takes_its_own_hand_along():
+    spec = load_scene("two-hands")
+    left = spec.body("left").placement.position
+    moved = load_scene("two-hands", changes(spec, "left", {"x": left[0] - 0.02}, np.zeros(3)))
+    for hand, old in zip(moved.hands, spec.hands, strict=True):
+        way = (-0.02 if hand.tool.body == "left" else 0.0, 0.0, 0.0)
+        np.testing.assert_allclose(np.subtract(hand.workspace.offset, old.workspace.offset), way, atol=1e-12)
+        np.testing.assert_allclose(
+            np.subtract(hand.device.path, old.device.path)[:, 1:], np.tile(way, (len(old.device.path), 1)),
+            atol=1e-12,
+        )  # fmt: skip
 
 
 def test_a_change_that_cannot_be_is_refused_and_one_that_cannot_be_built_taken_back():

@@ -58,6 +58,10 @@ class Multirate(System):
         """See System."""
         return spec.tool.body
 
+    def starts_anywhere(self) -> bool:
+        """See System."""
+        return True
+
     def add_shapes(self, spec: SceneSpec, shapes: Shapes) -> None:
         """See System."""
         from palpo.app.build.shapes import add_body
