@@ -128,11 +128,13 @@ def _digest(*words: str) -> str:
 
 
 def _compile_tick(system: str, scene: str) -> None:
-    """The ticks, what drives them, and what is left of the slow loops of all scenes by then."""
+    """Kinds of bodies, a search, the ticks and what drives them; for all scenes, what slow loops lack."""
     found = find_system(system)
-    for name in found.ticks:
+    for name in found.kinds:
         importlib.import_module(name)
     found.rehearse_search()
+    for name in found.ticks:
+        importlib.import_module(name)
     _compile_servo()
     if not scene:
         found.rehearse_beside()

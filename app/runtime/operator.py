@@ -52,7 +52,7 @@ BUILDING = "building the change; the scene runs on"
 YOURS = "your turn: drag with the left button"
 WATCH = "watch"
 """What stands in the panel while a demo runs."""
-WAITING_HZ = 5.0
+WAITING_HZ = 2.0
 """Pictures a second, at most, until the loops run: what compiles needs the processor."""
 
 

@@ -36,6 +36,8 @@ class System(ABC):
     """Of its scenes in the launcher."""
     interfaces: tuple[str, ...] = ()
     """Kinds of interface between two rates, where it has one."""
+    kinds: tuple[str, ...] = ()
+    """Modules whose import compiles kinds of bodies that need not wait for the ticks."""
     ticks: tuple[str, ...]
     """Modules whose import compiles its ticks."""
     beside: tuple[str, ...] = ()

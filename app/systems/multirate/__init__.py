@@ -24,7 +24,8 @@ class Multirate(System):
     scene = SceneSpec
     heading = "A stiff tool on soft bodies"
     interfaces = ("krylov", "paper", "extrapolated", "monolithic")
-    ticks = (f"{YIELDS}.chain", f"{YIELDS}.modal", f"{ENGINE}.servo", f"{PHYSICS}.multirate.high_rate")
+    kinds = (f"{YIELDS}.chain", f"{YIELDS}.modal")
+    ticks = (f"{ENGINE}.servo", f"{PHYSICS}.multirate.high_rate")
     beside = (f"{ENGINE}.pairs",)
 
     rehearsed = ("beams", "mixed-press", "mixed-snap", "organ")
@@ -97,7 +98,7 @@ class Multirate(System):
 
     def rehearse_search(self) -> None:
         """See System."""
-        from palpo.app.systems.multirate.rehearsal import rehearse_search
+        from palpo.app.systems.multirate.search_rehearsal import rehearse_search
 
         rehearse_search()
 

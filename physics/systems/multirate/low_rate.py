@@ -47,14 +47,18 @@ from palpo.physics.systems.multirate.scene import Loop, Scene
 @kernel
 def gather_forces(count, point, force, tick, n, n_points):
     """The points under load in n ticks from `tick` on, (k,), ascending, and the forces on them (n, k, 3)."""
-    mask, place = point.shape[0] - 1, np.full(n_points, -1)
+    mask, place, size = point.shape[0] - 1, np.zeros(n_points, np.int64), 0
     for t in range(n):
         e = (tick + t) & mask
         for k in range(count[e]):
-            place[point[e, k]] = 0
-    points = np.flatnonzero(place == 0).astype(np.int32)
-    place[points] = np.arange(points.size)
-    out = np.zeros((n, points.size, 3))
+            size += 1 - place[point[e, k]]
+            place[point[e, k]] = 1
+    points, out = np.empty(size, np.int32), np.zeros((n, size, 3))
+    size = 0
+    for p in range(n_points):
+        if place[p] == 1:
+            points[size], place[p] = p, size
+            size += 1
     for t in range(n):
         e = (tick + t) & mask
         for k in range(count[e]):
