@@ -125,49 +125,78 @@ def force_shown(page):
     return float(found[0].split()[1]) if found else math.nan
 
 
-def taken(page, window, operator):
+class Finger:
+    """A finger on a page's touch screen, as a mouse is."""
+
+    def __init__(self, page):
+        self._send = page.context.new_cdp_session(page).send
+        self._at, self._down = (0.0, 0.0), False
+
+    def move(self, x, y):
+        self._at = x, y
+        if self._down:
+            self._touch("touchMove")
+
+    def down(self):
+        self._down = True
+        self._touch("touchStart")
+
+    def up(self):
+        self._down = False
+        self._touch("touchEnd")
+
+    def _touch(self, kind):
+        x, y = self._at
+        points = [{"x": x, "y": y}] if self._down else []
+        self._send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
+def taken(page, pointer, window, operator):
     """Press on the tool until the page has it: where the pointer is then."""
     for _ in range(10):
         canvas = page.locator("canvas").first.bounding_box()
         (client,) = window.server.viser.get_clients().values()
         camera, held = window.seen_by(client.camera), operator._state.held_point.copy()
         x, y = camera.project(held, canvas["width"], canvas["height"])[0] + (canvas["x"], canvas["y"])
-        page.mouse.move(x, y)
-        page.mouse.down()
+        pointer.move(x, y)
+        pointer.down()
         for _ in range(20):
             y += 1.0
-            page.mouse.move(x, y)
+            pointer.move(x, y)
             page.wait_for_timeout(100)
             if operator.controls.hand.grip:
                 return x, y
-        page.mouse.up()
+        pointer.up()
     raise AssertionError("the page does not take the tool")
 
 
+@pytest.mark.parametrize("touch", [False, True], ids=["mouse", "finger"])
 def test_in_a_browser_dragging_moves_the_tool_into_the_body_and_closing_the_page_fades_the_force(
-    screen, chromium
+    touch, screen, chromium
 ):
     window, made = screen
     operator = Operator(Silent(), screen=made)
 
     def visit():
-        with chromium(window.server.address("lead"), *SMALL) as page:
+        with chromium(window.server.address("lead"), *SMALL, touch) as page:
+            pointer = Finger(page) if touch else page.mouse
             until(lambda: window.placed and running(operator), "the scene does not begin")
             page.wait_for_function("document.body.innerText.includes('force ')")
             browser.clear(page)
             operator.controls.ask(Request("overlay", "shadow", False))
             page.wait_for_timeout(3000)
-            x, y = taken(page, window, operator)
+            x, y = taken(page, pointer, window, operator)
             for _ in range(STEPS):
-                if sent(operator) > 0.3:
+                # a push that stays: the first one is partly the tool's speed
+                if sent(operator) > 0.6:
                     break
                 y += 2.0
-                page.mouse.move(x, y)
+                pointer.move(x, y)
                 page.wait_for_timeout(100)
             until(lambda: sent(operator) > 0.3, "nothing is felt")
             page.wait_for_timeout(1000)
             assert force_shown(page) > 0.3
-            page.mouse.up()
+            pointer.up()
         until(lambda: sent(operator) == 0.0 and is_frozen(operator._session.rig.servo), "it does not fade")
 
     with attended(operator, lambda: operator.run(PROBE), visit) as done:
