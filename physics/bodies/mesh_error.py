@@ -91,7 +91,7 @@ def _pressed(body: SoftBody, load: Floats) -> Floats:
         load = load - body.node_mass[:, None] * (load.sum(axis=0) / body.mass + np.cross(spin, arms))
     stiffness = body.rest_stiffness().tocsr()
     scale = 1.0 / stiffness.diagonal()
-    precondition = LinearOperator(stiffness.shape, matvec=lambda r: scale * r)
+    precondition = LinearOperator(stiffness.shape, matvec=lambda r: scale * r, dtype=np.float64)
     found, _ = cg(stiffness, load[body.free].ravel(), rtol=TOLERANCE, M=precondition)
     u = np.zeros_like(load)
     u[body.free] = found.reshape(-1, 3)

@@ -96,7 +96,10 @@ def slow_modes(body: SoftBody, h: float) -> Floats:
     rigid = 6 if body.rides else 0
     factor = body.factor(h)
     weight = h * (beta + h)
-    inverse = ssl.LinearOperator((body.n_dof, body.n_dof), lambda b: weight * factor.solve(b.ravel()))
+    # its type is told: asked for it, SciPy would try a vector of bytes, and have a solver for these compiled
+    inverse = ssl.LinearOperator(
+        (body.n_dof, body.n_dof), lambda b: weight * factor.solve(b.ravel()), dtype=np.float64
+    )
     _, shapes = ssl.eigsh(
         body.K, min(SLOW + rigid, body.n_dof - 1), body.M, sigma=-(1.0 + h * alpha) / weight, OPinv=inverse,
         v0=np.linspace(1.0, 2.0, body.n_dof),
