@@ -128,11 +128,11 @@ def _digest(*words: str) -> str:
 
 
 def _compile_tick(system: str, scene: str) -> None:
-    """Kinds of bodies, a search, the ticks and what drives them; for all scenes, what slow loops lack."""
+    """Kinds of bodies, parts, the ticks and what drives them; for all scenes, what slow loops lack."""
     found = find_system(system)
     for name in found.kinds:
         importlib.import_module(name)
-    found.rehearse_search()
+    found.rehearse_parts()
     for name in found.ticks:
         importlib.import_module(name)
     _compile_servo()

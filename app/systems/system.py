@@ -88,8 +88,8 @@ class System(ABC):
         for scene in scenes:
             rehearse(scene)
 
-    def rehearse_search(self) -> None:
-        """Run what a slow loop calls last, so that the process of the ticks compiles it; nothing here."""
+    def rehearse_parts(self) -> None:
+        """Run parts of the slow loops that need no tick, so that two processes share them; none here."""
         return
 
     def rehearse_beside(self) -> None:

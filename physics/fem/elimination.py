@@ -174,7 +174,7 @@ def analyse(
     offset = panel[s] + 3 * (low - column[s]) * ld + 3 * inside
 
     def i32(a: object) -> NDArray:
-        return np.asarray(a, dtype=np.int32)
+        return np.ascontiguousarray(a, dtype=np.int32)  # columns of `seg` as well: one kernel serves all
 
     return Symbolic(
         i32(order), i32(column), i32(row_ptr), i32(np.concatenate([*tails, np.zeros(0)])),

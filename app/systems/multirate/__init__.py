@@ -96,11 +96,11 @@ class Multirate(System):
         rehearse(REHEARSED, (SHARED,))
         super().rehearse(scenes)
 
-    def rehearse_search(self) -> None:
+    def rehearse_parts(self) -> None:
         """See System."""
-        from palpo.app.systems.multirate.search_rehearsal import rehearse_search
+        from palpo.app.systems.multirate.parts_rehearsal import rehearse_parts
 
-        rehearse_search()
+        rehearse_parts()
 
     def rehearse_beside(self) -> None:
         """Bodies between which air is shut in, and what few scenes have."""
