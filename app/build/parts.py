@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from palpo.app.build.robots import Masses
 from palpo.app.build.shapes import beam_line, evenly, masses_of, placed, surface_of
 from palpo.config.schema.attachment import FrameAttachment
+from palpo.config.schema.blade import BladeSpec
 from palpo.config.schema.body import (
     Beam,
     Plane,
@@ -182,7 +183,15 @@ def places_on(spec: SceneSpec, name: str) -> list[NDArray[np.float64]]:
         for place in sides:
             if place.body == name:
                 found.append(np.array(place.at if place.at is not None else _origin(spec, name), float))
-    return found
+    return found + [point for blade in spec.blades if blade.body == name for point in blade_points(blade)]
+
+
+def blade_points(blade: BladeSpec) -> NDArray[np.float64]:
+    """Ends of its edge, and the point as far behind the first as the blade reaches, (3, 3) [m]."""
+    one, other = np.array(blade.edge)
+    along, towards = other - one, np.array(blade.towards)
+    towards = towards - (towards @ along) / (along @ along) * along
+    return np.array([one, other, one - blade.depth * towards / np.linalg.norm(towards)])
 
 
 def _origin(spec: SceneSpec, name: str) -> tuple[float, float, float]:

@@ -20,7 +20,9 @@ from palpo.physics.fem.elements import SolidMesh
 from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.cutting import crossings, cut_mesh, mesh_edges, of_copies
+from palpo.physics.mesh.cut_surface import Room
+from palpo.physics.mesh.crossings import crossings, mesh_edges
+from palpo.physics.mesh.cutting import cut_mesh, of_copies
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
 from palpo.physics.mesh.tet import TetMesh, tet_volumes
@@ -36,6 +38,14 @@ LOCKS = 0.4
 """Poisson's ratio from which tetrahedra share their change of volume where nothing is said: plain ones in a
 bonded, pressed block err by 3% at 0.3, 18% at 0.45 and without bound above, those that share it by 2, 7 and
 10% at most (tests/verification/test_patches.py). They cost a slow step 1.2 times the time."""
+
+
+MORE = Room(1, 4, 8)
+"""Nodes, points and triangles that a body has room for where a blade may cut it, by its nodes: enough for a cut
+through each third edge of a mesh."""
+
+EDGES_A_TRIANGLE = 3
+"""That come with a triangle at most."""
 
 
 def elements_of(body: Soft, mesh: SolidMesh, large: bool) -> str | None:
@@ -60,7 +70,7 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
     )
     parts = parts_of(body, mesh)
     material = _material(body, mesh, parts)
-    if body.incisions:
+    if body.incisions or any(blade.tissue == body.name for blade in spec.blades):
         return _cut_part(spec, body, mesh, fixed, material)
     solid = SoftBody(
         body.name, mesh, material, fixed, spec.gravity, body.mass_model,
@@ -81,10 +91,33 @@ def soft_part(spec: SceneSpec, body: Soft) -> BodyPart:
 def _cut_part(
     spec: SceneSpec, body: Soft, mesh: SolidMesh, fixed: NDArray[np.int32], material: Material
 ) -> BodyPart:
-    """A body of linear tetrahedra with its incisions."""
-    key = key_of(spec, "bodies", body.name, "incisions")
+    """A body of linear tetrahedra with its incisions, which blades may cut on."""
     if not isinstance(mesh, TetMesh):
-        raise InputError(f"{key}: the file holds hexahedra; a body with incisions is of linear tetrahedra.")
+        key = key_of(spec, "bodies", body.name, "geometry")
+        raise InputError(f"{key}: the file holds hexahedra; a body that is cut is of linear tetrahedra.")
+    edges, shares, held = incised(spec, body, mesh)
+    cut, blades = cut_mesh(mesh, shares), [blade for blade in spec.blades if blade.tissue == body.name]
+    room = Room(
+        *(len(of) + more * len(mesh.nodes)
+          for of, more in zip((cut.copies, cut.corners, cut.triangles), MORE, strict=True))
+    )  # fmt: skip
+    solid = CutBody(
+        body.name, cut, material, fixed, spec.gravity, elements_of(body, mesh, large=False),
+        of_copies(cut, edges, held), room if blades else None, sum(2 * blade.points for blade in blades),
+    )  # fmt: skip
+    surface, rest = solid.surface, solid.at_rest()
+    spare = room.triangles - len(cut.triangles) if blades else 0
+    shape = CollisionShape(
+        solid.count, np.pad(surface.triangles, ((0, spare), (0, 0))), NO_EDGES, 0.0, LOW,
+        spare_edges=EDGES_A_TRIANGLE * spare,
+    )  # fmt: skip
+    return BodyPart(body, shape, rest, len(rest), solid)
+
+
+def incised(spec: SceneSpec, body: Soft, mesh: TetMesh) -> tuple[NDArray[np.int64], Floats, Floats]:
+    """Edges (k, 2) of a body's mesh, where its incisions cross them, NaN where they do not, and the toughness
+    [J/m2] of each there."""
+    key = key_of(spec, "bodies", body.name, "incisions")
     edges, _ = mesh_edges(mesh.tets)
     shares, held = np.full(len(edges), np.nan), np.zeros(len(edges))
     for i, incision in enumerate(body.incisions):
@@ -99,14 +132,7 @@ def _cut_part(
             )
         held = np.where(np.isnan(shares) & ~np.isnan(met), incision.toughness or 0.0, held)
         shares = np.where(np.isnan(shares), met, shares)
-    cut = cut_mesh(mesh, shares)
-    solid = CutBody(
-        body.name, cut, material, fixed, spec.gravity, elements_of(body, mesh, large=False),
-        of_copies(cut, edges, held),
-    )  # fmt: skip
-    shape = CollisionShape(solid.count, cut.triangles, NO_EDGES, 0.0, LOW)
-    points = cut.vertices(cut.nodes)
-    return BodyPart(body, shape, points, len(points), solid)
+    return edges, shares, held
 
 
 def _material(body: Soft, mesh: SolidMesh, parts: NDArray[np.intp]) -> Material:

@@ -223,7 +223,7 @@ class Soft(_Moving):
     @model_validator(mode="after")
     def _fits(self) -> "Soft":
         if self.incisions:
-            self._check_cut()
+            self.check_cut("a body with incisions")
         if self.elements == "hex8" and not isinstance(self.geometry, HEXAHEDRAL):
             raise refuse('only a block, a cup or a file can be hexahedra; use "tet10"', "elements")
         if self.elements == "hex8" and self.material.law != "linear":
@@ -240,17 +240,18 @@ class Soft(_Moving):
             raise refuse('multigrid takes mass_model = "lumped"', "solver")
         return self
 
-    def _check_cut(self) -> None:
+    def check_cut(self, what: str, path: tuple[str, ...] = ()) -> None:
+        """Refuse what cannot be cut; `what` it is in words, `path` of its keys."""
         if self.elements in ("tet10", "hex8"):
-            raise refuse('a body with incisions is of linear tetrahedra; use "tet4-patch"', "elements")
+            raise refuse(f'{what} is of linear tetrahedra; use "tet4-patch"', *path, "elements")
         if self.solver == "multigrid":
-            raise refuse("a body with incisions is solved with factors; leave the key out", "solver")
+            raise refuse(f"{what} is solved with factors; leave the key out", *path, "solver")
         if self.mass_model != "lumped":
-            raise refuse('a body with incisions takes mass_model = "lumped"', "mass_model")
+            raise refuse(f'{what} takes mass_model = "lumped"', *path, "mass_model")
         if self.material.prony:
-            raise refuse("a body with incisions has a material that forgets; leave out prony", "material")
+            raise refuse(f"{what} has a material that forgets; leave out prony", *path, "material")
         if self.materials:
-            raise refuse("a body with incisions is of one material; leave the key out", "materials")
+            raise refuse(f"{what} is of one material; leave the key out", *path, "materials")
 
 
 class Beam(_Slow):

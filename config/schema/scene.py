@@ -9,6 +9,7 @@ from pydantic import Field, PrivateAttr, model_validator
 
 from palpo.config.schema.attachment import Attachment, BodyPoint, FrameAttachment, WeldAttachment
 from palpo.config.schema.base import Kinds, Spec, refuse
+from palpo.config.schema.blade import BladeSpec
 from palpo.config.schema.body import Beam, Place, Plane, Quasistatic, Rigid, Soft, Static
 from palpo.config.schema.cavity import SLOWEST_HZ, AirSpec
 from palpo.config.schema.cues import Cues
@@ -96,6 +97,7 @@ class SceneSpec(BaseScene):
     needles: tuple[NeedleSpec, ...] = Field(
         (), max_length=4, description="Tools that go into soft bodies with their tip."
     )
+    blades: tuple[BladeSpec, ...] = Field((), max_length=2, description="Tools that cut soft bodies.")
     air: AirSpec | None = Field(None, description="Air that a cup shuts in; without the table, none is.")
     tool: Tool = Field(description="The body that the device holds.")
     tools: tuple[Tool, ...] = Field(
@@ -122,8 +124,8 @@ class SceneSpec(BaseScene):
 
     @property
     def clicks(self) -> bool:
-        """See BaseScene: where a needle goes in, the surface gives way at once."""
-        return bool(self.needles)
+        """See BaseScene: where a needle or a blade goes in, the surface gives way at once."""
+        return bool(self.needles or self.blades)
 
     @property
     def hands(self) -> tuple["SceneSpec", ...]:
@@ -172,6 +174,7 @@ class SceneSpec(BaseScene):
         self._check_pairs()
         self._check_air()
         self._check_needles()
+        self._check_blades()
         for body in self.bodies:
             self._check_rate(body)
             for i, region in enumerate(getattr(body, "fixed", ())):
@@ -199,6 +202,9 @@ class SceneSpec(BaseScene):
         for i, needle in enumerate(self.needles):
             yield ("needles", i, "body"), needle.body
             yield ("needles", i, "tissue"), needle.tissue
+        for i, blade in enumerate(self.blades):
+            yield ("blades", i, "body"), blade.body
+            yield ("blades", i, "tissue"), blade.tissue
         if self.air is not None:
             yield ("air", "cup"), self.air.cup
             yield ("air", "partner"), self.air.partner
@@ -291,6 +297,30 @@ class SceneSpec(BaseScene):
             said = f"it must not be below contact.distance = {self.contact.distance:g} m, or nothing seals"
             raise refuse(said, "air", "sealing")
 
+    def _check_blades(self) -> None:
+        held = {tool.body for tool in (self.tool, *self.tools)}
+        for i, blade in enumerate(self.blades):
+            body, tissue, path = self.body(blade.body), self.body(blade.tissue), ("blades", i)
+            if blade.body not in held or not isinstance(body, Rigid):
+                raise refuse('a blade is a tool, a body of kind = "rigid"', *path, "body")
+            if not isinstance(tissue, Soft):
+                said = f'this body is kind = "{tissue.kind}"; a blade cuts a soft one, "tets"'
+                raise refuse(said, *path, "tissue")
+            tissue.check_cut("a body that a blade cuts", ("bodies", tissue.name))
+            if not tissue.fixed:
+                said = "a body that a blade cuts needs nodes that never move"
+                raise refuse(said, "bodies", tissue.name, "fixed")
+            if any(b.tissue == blade.tissue for b in self.blades[:i]):
+                raise refuse("another blade may cut this body; one does", *path, "tissue")
+        if not self.blades:
+            return
+        if self.interface.kind != "krylov":
+            raise refuse('a blade in tissue takes kind = "krylov"', "interface", "kind")
+        if self.solver.name != "gauss-seidel":
+            raise refuse('a blade in tissue takes name = "gauss-seidel"', "solver", "name")
+        if self.air is not None:
+            raise refuse("a scene has blades, or air that a cup shuts in; leave one out", "blades")
+
     def _check_needles(self) -> None:
         held = {tool.body for tool in (self.tool, *self.tools)}
         for i, needle in enumerate(self.needles):
@@ -313,6 +343,8 @@ class SceneSpec(BaseScene):
             if needle.cutting >= needle.puncture:
                 said = f"it must be below puncture = {needle.puncture:g} N, which the surface bears"
                 raise refuse(said, *path, "cutting")
+            if any(blade.tissue == tissue.name for blade in self.blades):
+                raise refuse("a blade may cut this body; leave one out", *path, "tissue")
             if any((n.body, n.tissue) == (needle.body, needle.tissue) for n in self.needles[:i]):
                 raise refuse("this needle may go into this body already; keep one", *path, "tissue")
             if any(n.tissue == needle.tissue for n in self.needles[:i]):

@@ -44,9 +44,10 @@ def _first_seen(names: NDArray[np.int32]) -> NDArray[np.int32]:
     return kept.reshape(names.shape)
 
 
-def body_primitives(topology: Topology, body: int) -> Primitives:
-    """Triangles of the body, or its edges where it has no triangles."""
+def body_primitives(topology: Topology, body: int, parted: NDArray[np.int64]) -> Primitives:
+    """Triangles of the body but for those `parted` (k,), or its edges where it has no triangles."""
     triangles = np.flatnonzero(topology.point_body[topology.triangles[:, 0]] == body).astype(np.int32)
+    triangles = np.setdiff1d(triangles, parted)
     if len(triangles):
         points, edges = topology.triangles[triangles], topology.triangle_edges[triangles]
         return Primitives(points, triangles, _first_seen(points), _first_seen(edges))

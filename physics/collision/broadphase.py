@@ -89,7 +89,7 @@ class BroadPhase:
     `ignored` holds pairs of body numbers that never touch, `joints` (j, 2) points and bodies that are joined:
     the features of such a point meet nothing of that body. `rigid` holds bodies that never change shape,
     `folding` those with faces that may touch themselves; `held` holds points that nothing moves, of
-    which two do not meet.
+    which two do not meet; `parted` triangles that are no surface any more (growing_surface).
     `capacity` bounds the pairs; when it is exceeded the pairs that can touch last are dropped and counted in
     `dropped`, with `within` the farthest, of which those that were not looked at do not count.
     `complete`: gap [m] below which the last `find` with `within` left no pair of two bodies out. `looked_at`:
@@ -108,12 +108,14 @@ class BroadPhase:
         rigid: Sequence[int] = (),
         folding: Sequence[int] = (),
         held: ArrayLike = (),
+        parted: ArrayLike = (),
     ) -> None:
         self.alarm = alarm
         self.dropped = self.looked_at = 0
         self.complete = self._full_at = np.inf
         bodies = range(len(topology.body_role))
-        primitives = [body_primitives(topology, b) for b in bodies]
+        parted = np.asarray(parted, np.int64)
+        primitives = [body_primitives(topology, b, parted) for b in bodies]
         trees = [build_tree(x[p.points].mean(axis=1)) for p in primitives]
         tree, whole, root = _joined_trees(trees, primitives)
         used = np.zeros(len(topology.point_body), bool)
@@ -154,7 +156,7 @@ class BroadPhase:
             folding=np.array(own, np.int32),
             rest=x.copy() if own else np.zeros((0, 3)),
             normals=make_normals(len(topology.triangles), len(tree.span)) if own else make_normals(0, 0),
-            flipped=make_flipped(topology, x, soft),
+            flipped=make_flipped(topology, x, soft, parted),
             joints=np.array(joints, np.int32).reshape(-1, 2),
             blunt=blunt_edges(topology, x, rigid),
             settings=np.zeros(1, SETTINGS),

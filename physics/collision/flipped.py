@@ -10,7 +10,7 @@ own side.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from palpo.physics.collision.proximity_contacts import EDGE_EDGE, EDGE_FACET, POINT_TRIANGLE
 from palpo.physics.collision.topology import Topology
@@ -35,9 +35,13 @@ class Flipped(NamedTuple):
     around: NDArray[np.float64]  # (n_points, 3) [m2] sum of a point's facets
 
 
-def make_flipped(topology: Topology, x: NDArray[np.float64], soft: NDArray[np.bool_]) -> Flipped:
-    """Of the triangles whose body may change its shape, soft (bodies,), at rest at x (n_points, 3) [m]."""
-    own = np.flatnonzero(soft[topology.point_body[topology.triangles[:, 0]]]).astype(np.int32)
+def make_flipped(
+    topology: Topology, x: NDArray[np.float64], soft: NDArray[np.bool_], parted: ArrayLike = ()
+) -> Flipped:
+    """Of the triangles whose body may change its shape, soft (bodies,), at rest at x (n_points, 3) [m], but
+    for those `parted` (k,)."""
+    own = np.flatnonzero(soft[topology.point_body[topology.triangles[:, 0]]])
+    own = np.setdiff1d(own, np.asarray(parted, np.int64)).astype(np.int32)
     n, facet, edge, point = (len(of) for of in (own, topology.triangles, topology.edges, x))
     out = Flipped(
         own, np.full(n, -2.0), np.zeros(facet, np.bool_), np.zeros(edge, np.bool_), np.zeros(point, np.bool_),

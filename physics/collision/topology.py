@@ -2,7 +2,9 @@
 
 Every point that a body offers to contact or attachment has one *global point number*; bodies own
 contiguous ranges. Triangles and edges refer to global points, so that a kernel that knows the present
-positions of the points (N, 3) needs nothing else. The arrays never change after the scene is built.
+positions of the points (N, 3) needs nothing else. The arrays never change after the scene is built, but for
+the surface of a body that is cut while it runs: triangles and edges come in where there is room for them, and
+what a frame under way refers to stays (palpo.physics.collision.growing_surface).
 """
 
 from typing import NamedTuple
@@ -47,6 +49,7 @@ class CollisionShape(NamedTuple):
     plane: NDArray[np.float64] | None = None  # (6,) for a static half space
     facet_yield: NDArray[np.float64] | None = None  # (m,) [m/Pa], none if not given
     facet: float = np.inf  # longest edge of a facet in the mean [m], inf if none yields
+    spare_edges: int = 0  # room for edges of triangles that come in later, which are a point three times now
 
 
 @inlined
@@ -90,6 +93,8 @@ def join_shapes(shapes: list[CollisionShape]) -> tuple[Topology, NDArray[np.int3
         first[b + 1] = first[b] + shape.n_points
         if len(shape.triangles):
             own, own_of_triangle, own_opposite = _triangle_edges(np.asarray(shape.triangles, np.int32))
+            own = np.pad(own, ((0, shape.spare_edges), (0, 0)))
+            own_opposite = np.pad(own_opposite, ((0, shape.spare_edges), (0, 0)), constant_values=-1)
             triangles.append(shape.triangles + first[b])
             triangle_edges.append(own_of_triangle + n_edges)
             given = shape.facet_yield

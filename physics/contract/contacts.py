@@ -107,6 +107,7 @@ class Contacts(NamedTuple):
     limits: NDArray[np.float64]  # (c, 2) least and most force along the normal [N] of a point of a shaft,
     # which is held across it (palpo.physics.contact.shaft_law); infinite for contacts
     give_along: NDArray[np.float64]  # (c,) [m/N] of such a point, by which it gives along its normal
+    sheet: NDArray[np.bool_]  # (c,) whether such a point is of a sheet, which is free along its second tangent
     anchored: NDArray[np.bool_]  # (c,) whether the detector has filled the next two
     offset: NDArray[np.float64]  # (c, 3) [m] slip since friction last gave way, world axes
     force: NDArray[np.float64]  # (c, 3) on body 1 [N], world axes: of the last step, later of this one
@@ -120,7 +121,7 @@ def make_contacts(capacity: int) -> Contacts:
         np.zeros(1, CONTACT_COUNT), np.zeros(c, np.int64), np.zeros((c, 2), np.int32),
         np.zeros((c, 2, 3), np.int32), np.zeros((c, 2, 3)), np.zeros((c, 2, 3)), np.zeros((c, 3, 3)),
         np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.zeros(c), np.full((c, 2), np.inf),
-        np.zeros(c), np.zeros(c, np.bool_),
+        np.zeros(c), np.zeros(c, np.bool_), np.zeros(c, np.bool_),
         np.zeros((c, 3)), np.zeros((c, 3)), np.zeros(c, np.int32),
     )  # fmt: skip
 
@@ -152,7 +153,7 @@ def begin(contacts, k, identity, first, second):
     contacts.identity[k] = identity
     contacts.body[k, 0], contacts.body[k, 1] = first, second
     contacts.mu[k] = contacts.viscosity[k] = contacts.restitution[k] = contacts.give[k] = 0.0
-    contacts.anchored[k] = False
+    contacts.anchored[k] = contacts.sheet[k] = False
     contacts.limits[k, 0] = contacts.limits[k, 1] = np.inf
     for i in range(3):
         contacts.offset[k, i] = contacts.force[k, i] = 0.0

@@ -184,6 +184,15 @@ def _spare_what_cannot_move(p, contacts):
 
 
 @kernel
+def _free_along(w, b, row, n):
+    """A sheet's point has no force along its second tangent, the third of its rows."""
+    for j in range(n):
+        w[row + 2, j] = w[j, row + 2] = 0.0
+    w[row + 2, row + 2] = w[row + 1, row + 1]
+    b[row + 2] = 0.0
+
+
+@kernel
 def assemble(e):
     """The problem of the working set, joints eliminated; NOT_FINITE where a number of it is none."""
     gather(e)
@@ -194,6 +203,9 @@ def assemble(e):
     for k in range(m // 3):
         if e.joints.what[k] == SLIDE:
             free_row(view_square(p.w, n), p.b, 3 * k, n)
+    for k in range(e.count[0].members):
+        if e.contacts.sheet[e.member[k]]:
+            _free_along(view_square(p.w, n), p.b, m + 3 * k, n)
     if not (all_finite(p.w[: n * n]) and all_finite(p.b[:n])):
         return NOT_FINITE
     blocks = e.joints.what.shape[0] + e.contacts.count[0].found + e.cavities.count[0]

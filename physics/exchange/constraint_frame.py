@@ -61,6 +61,15 @@ by how many times it is softer than the body's material; force that a tip cuts a
 [N/m]; force on the tip at which the border gives way that lies at the point [N], 0 for none."""
 
 
+BLADES, BLADE_POINTS = 2, 64
+"""Most blades that may be in tissue, and most points of one."""
+
+BLADE_POINT = np.dtype([("inside", np.bool_), ("limit", np.float64), ("give", np.float64)])
+"""Of a blade's point, as a frame was made: whether it was in the tissue; what the tissue bears there before it
+gives way [N], to be cut by an edge, to be rubbed by a side; and by how much it yields to it beside what the
+mesh does [m/N]."""
+
+
 class Capacity(NamedTuple):
     """Sizes fixed when a scene is built."""
 
@@ -94,6 +103,8 @@ class ConstraintFrame(NamedTuple):
     cavities: CavityFrame  # CAVITIES at most, whose fields are global points
     paths: NDArray[Any]  # (3, PATHS) of PATH
     path_tissue: NDArray[Any]  # (3, PATHS, PATH_POINTS) of PATH_TISSUE
+    blade_plan: NDArray[np.int64]  # (3, BLADES) number of the places of each blade's points in the material
+    blades: NDArray[Any]  # (3, BLADES, BLADE_POINTS) of BLADE_POINT
     compliance: NDArray[np.float64]  # (3, 3 near, 3 near) W_soft^dt over the first slots [m/N], body axes
     extrapolation: NDArray[np.float64]  # (3, 2) most distance [m] and time [s]
     modes: NDArray[np.float64]  # (3, 4, modes) force, its rate, z and dz/dt of each mode, see below
@@ -155,6 +166,8 @@ def make_frame(capacity: Capacity) -> ConstraintFrame:
         cavities=make_cavity_frame(CAVITIES),
         paths=np.zeros((n, PATHS), PATH),
         path_tissue=np.zeros((n, PATHS, PATH_POINTS), PATH_TISSUE),
+        blade_plan=np.zeros((n, BLADES), np.int64),
+        blades=np.zeros((n, BLADES, BLADE_POINTS), BLADE_POINT),
         compliance=np.zeros((n, 3 * capacity.near, 3 * capacity.near)),
         extrapolation=np.zeros((n, 2)),
         modes=np.zeros((n, 4, capacity.modes)),

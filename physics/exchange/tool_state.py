@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from palpo.physics.exchange.buffer import SLOTS
-from palpo.physics.exchange.constraint_frame import CAVITIES, PATH_POINTS, PATHS
+from palpo.physics.exchange.constraint_frame import BLADES, CAVITIES, PATH_POINTS, PATHS
 
 INSERTED = np.dtype(
     [("count", np.int64), ("plan", np.int64), ("point", np.int64, 3), ("weight", np.float64, 3),
@@ -25,6 +25,15 @@ def make_inserted() -> NDArray[Any]:
     out = np.zeros(PATHS, INSERTED)
     out["point"] = -1
     return out
+
+
+INCISED = np.dtype([("inside", np.int64), ("work", np.float64)])
+"""Of a blade: whether it is in its tissue, and what cutting has taken so far [J]."""
+
+
+def make_incised() -> NDArray[Any]:
+    """(BLADES,) of INCISED, all outside."""
+    return np.zeros(BLADES, INCISED)
 
 
 class ToolState(NamedTuple):
@@ -49,6 +58,7 @@ class ToolState(NamedTuple):
     n_cavities: NDArray[np.int64]  # (3,)
     cavity: NDArray[np.int64]  # (3, CAVITIES) identities
     cavity_air: NDArray[np.float64]  # (3, CAVITIES, 3) n [mol], V [m3] and p [Pa]
+    incised: NDArray[Any]  # (3, BLADES) of INCISED
     inserted: NDArray[Any]  # (3, PATHS) of INSERTED
     path: NDArray[
         np.float64
@@ -95,6 +105,7 @@ def make_tool_state(
         n_cavities=np.zeros(SLOTS, np.int64),
         cavity=np.zeros((SLOTS, CAVITIES), np.int64),
         cavity_air=np.zeros((SLOTS, CAVITIES, 3)),
+        incised=np.tile(make_incised(), (SLOTS, 1)),
         inserted=np.tile(make_inserted(), (SLOTS, 1)),
         path=np.zeros((SLOTS, PATHS, PATH_POINTS, 3)),
         frame=np.zeros((SLOTS, loops), np.int64),

@@ -116,7 +116,8 @@ class PatchTetrahedra(Tetrahedra):
 
     def __init__(self, element: Element, mesh: TetMesh, material: Material) -> None:
         super().__init__(element, mesh, material)
-        self.patch = patches_of(mesh.nodes, mesh.tets, material.stiffness_of(len(mesh.tets)))
+        kind = material.stiffness_of(len(mesh.tets))
+        self.patch = patches_of(mesh.nodes, mesh.tets, kind) if mesh.patches is None else mesh.patches
         self.bulk, shear = material.lame()
         self.lame = (0.0, shear)
         self.whole = np.bincount(self.patch, self.weights)

@@ -16,7 +16,6 @@ Source: Molino, Bao & Fedkiw, A virtual node algorithm for changing mesh topolog
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -24,50 +23,12 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from palpo.physics.mesh.crossings import EDGES, mesh_edges
 from palpo.physics.mesh.distinct import distinct_sides
 from palpo.physics.mesh.tet import OUTWARD_FACES, TetMesh, tet_volumes
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-EDGES = np.array(list(combinations(range(4), 2)))
-"""Corners of a tetrahedron's edges, shape (6, 2)."""
-
-NEAREST = 0.2
-"""Share of an edge that is left on each side of a crossing. A piece that ends at the share t of an edge has
-t^3 of its element's stiffness where a point of its surface hangs by t on a virtual node: it yields there by
-1 / t times what it should, and nearer to a node than this the cut gives way."""
-
-ASIDE = 1e-7 * np.array([1.0, 0.618, 0.283])
-"""Shares of an edge's length by which a cut is moved before it is intersected with edges, so that it goes
-through no node."""
-
-
-def mesh_edges(tets: NDArray[np.int32]) -> tuple[Ints, Ints]:
-    """Edges (k, 2) of elements (m, 4), lower node first, and those of each element in the order of EDGES,
-    shape (m, 6)."""
-    met = distinct_sides(tets[:, EDGES].reshape(-1, 2))
-    return met.rows.astype(np.int64), met.of.reshape(-1, 6).astype(np.int64)
-
-
-def crossings(nodes: Floats, edges: Ints, surface: Floats) -> Floats:
-    """Where edges (k, 2) of nodes (n, 3) cross a surface of triangles (t, 3, 3) [m], as the share of their
-    length from the first node, shape (k,); NaN where they do not."""
-    lengths = np.linalg.norm(nodes[edges[:, 1]] - nodes[edges[:, 0]], axis=1)
-    first, way = nodes[edges[:, 0]] - lengths.mean() * ASIDE, nodes[edges[:, 1]] - nodes[edges[:, 0]]
-    share = np.full(len(edges), np.nan)
-    for corner, *others in surface:
-        u, v = others[0] - corner, others[1] - corner
-        normal = np.cross(u, v)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = (corner - first) @ normal / (way @ normal)
-            met = np.flatnonzero((t > 0.0) & (t < 1.0))
-            at = first[met] + t[met, None] * way[met] - corner
-            b = np.cross(at, v) @ normal / (normal @ normal)
-            c = np.cross(u, at) @ normal / (normal @ normal)
-        met = met[(b >= 0.0) & (c >= 0.0) & (b + c <= 1.0)]
-        share[met] = np.fmin(share[met], t[met])
-    return np.where(np.isnan(share), np.nan, np.clip(share, NEAREST, 1.0 - NEAREST))
 
 
 class _Facets(NamedTuple):

@@ -27,7 +27,8 @@ class TetMesh:
     nodes: [m], shape (n, 3). tets: node indices, shape (m, 4), det(x1 - x0, x2 - x0, x3 - x0) > 0.
     filled: share of each element that is of material, shape (m,), where a cut goes through some
     (palpo.physics.mesh.cutting); all of it without.
-    labels: of the elements, shape (m,), where a file has them.
+    labels: of the elements, shape (m,), where a file has them. patches: of the elements, shape (m,), where they
+    are told (palpo.physics.mesh.patches).
     The constructor trusts its arrays; `validate_tets` checks arrays of unknown origin.
     """
 
@@ -35,6 +36,7 @@ class TetMesh:
     tets: NDArray[np.int32]
     filled: NDArray[np.float64] | None = None
     labels: NDArray[np.int64] | None = None
+    patches: NDArray[np.int32] | None = None
 
     @property
     def cells(self) -> NDArray[np.int32]:
@@ -72,7 +74,7 @@ class TetMesh:
 
     def with_nodes(self, nodes: NDArray[np.float64]) -> "TetMesh":
         """The same elements at other positions [m], shape (n, 3)."""
-        return TetMesh(nodes, self.tets, self.filled, self.labels)
+        return TetMesh(nodes, self.tets, self.filled, self.labels, self.patches)
 
 
 def largest_piece(mesh: TetMesh) -> TetMesh:

@@ -7,6 +7,7 @@ belongs to the state of the servo (`ToolState.frame`). A model is never changed,
 so that neither side waits.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -102,6 +103,13 @@ class DrawnModels:
         """Leave the models of a frame, in the order of the low-rate bodies; from the low loop only."""
         newest = list(self._frames.items())[1 - KEPT :]
         self._frames = dict([*newest, (frame, models)])
+
+    def change(self, low: int, changed: Callable[[BodyModel], BodyModel]) -> None:
+        """Leave other models of body number `low` in place of those that are kept."""
+        self._frames = {
+            frame: (*models[:low], changed(models[low]), *models[low + 1 :])
+            for frame, models in self._frames.items()
+        }
 
     def of(self, frame: int) -> tuple[BodyModel, ...]:
         """The models of that frame; none where it is not known, or has no reduced bodies."""

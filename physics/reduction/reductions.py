@@ -48,6 +48,10 @@ class Reduction(Protocol):
         """Once the frame is out: begin what the next model needs."""
         ...
 
+    def wait(self) -> None:
+        """For what `renew` has begun."""
+        ...
+
     @property
     def model(self) -> BodyModel:
         """The last one."""
@@ -112,6 +116,9 @@ class RigidReduction:
 
     def renew(self, pool: Executor) -> None:
         """Nothing ages."""
+
+    def wait(self) -> None:
+        """Nothing is begun."""
 
     @property
     def model(self) -> BodyModel:
@@ -185,6 +192,9 @@ class BeamReduction:
 
     def renew(self, pool: Executor) -> None:
         """All is made anew for each frame anyway."""
+
+    def wait(self) -> None:
+        """Nothing is begun."""
 
     @property
     def model(self) -> BodyModel:

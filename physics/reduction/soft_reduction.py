@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.transform import Rotation
 
+from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.bodies.soft_points import rigid_motions, take
 from palpo.physics.fem.assembly import multiply, turn_blocks
@@ -78,14 +79,18 @@ TESTED = 4
 class SoftReduction:
     """Factors, columns and model of one body; see `make_reduction`."""
 
-    def __init__(self, body: SoftBody, shifts: list[float], spanned: list[int], columns: int) -> None:
+    def __init__(
+        self, body: SoftBody, shifts: list[float], spanned: list[int], columns: int,
+        slow: NDArray[np.float64] | None = None,
+    ) -> None:  # fmt: skip
         self.body, self.shifts, self.spanned = body, shifts, spanned
         body.look_ahead(AHEAD_OF_MEMORY * shifts[1])
         self.asked = self.width = 3 * (columns // (3 * len(spanned)))
         """Columns at a step that are asked for, and that the next model may have."""
         self.mass: NDArray[np.float64] = np.repeat(body.mass_free, 3)
         self.rest = self._centred()
-        self.slow = slow_modes(body, shifts[1])
+        self.slow = slow_modes(body, shifts[1]) if slow is None else slow
+        self.free = body.free
         self.fields = np.arange(body.nodes, body.first_inner)
         """Points of the body that are fields."""
         self.tail = TAIL + 2 * len(self.fields)
@@ -124,12 +129,39 @@ class SoftReduction:
 
     def afford(self, shifts: list[float], columns: int) -> None:
         """Factors and columns anew, at these shifts and of so many columns."""
-        for job in self._renewal.values():
-            job.result()
+        self.wait()
         self._renewal, self.factors, self.shifts = {}, [], shifts
         self.body.keep_factors(shifts)
         self.body.look_ahead(AHEAD_OF_MEMORY * shifts[1])
         self.asked = self.width = 3 * (columns // (3 * len(self.spanned)))
+
+    def cut_on(self, was: NDArray[np.int64]) -> "SoftReduction":
+        """That of the body as it is cut now (CutBody.cut_on), which begins from this one's last model."""
+        rows = np.searchsorted(self.free, was[self.body.free])
+        slow = self.slow.reshape(len(self.free), -1)[rows].reshape(-1, self.slow.shape[1])
+        new = SoftReduction(self.body, self.shifts, self.spanned, self.asked, slow)
+        new.rest, new.points, new.kept = self.rest[rows], self.points, self.kept
+        new._model = self.extended(self._model, was)
+        new._base, new._inertia = self._base[rows] if len(self._base) else self._base, self._inertia
+        return new
+
+    def extended(self, model: BodyModel, was: NDArray[np.int64]) -> BodyModel:
+        """A model of the body before it was cut on, with what has parted: that moves as one until the next."""
+        body = self.body
+        assert isinstance(body, CutBody)
+        rows = np.searchsorted(self.free, was[body.free])
+        dofs = (3 * rows[:, None] + np.arange(3)).reshape(-1)
+        places = model.places
+        if len(places):
+            places = body.with_inner(places[: body.nodes][was])
+        return model._replace(
+            basis=model.basis[dofs], motions=model.motions[dofs], share=model.share[:, dofs], places=places
+        )
+
+    def wait(self) -> None:
+        """See Reduction."""
+        for job in self._renewal.values():
+            job.result()
 
     def _widen(self, points: int) -> None:
         """Columns of so many points that bear, if that is more than was asked for."""

@@ -9,7 +9,9 @@ import scipy.sparse.linalg as sl
 from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.cutting import CutMesh, crossings, cut_mesh, mesh_edges
+from palpo.physics.mesh.cut_surface import Room
+from palpo.physics.mesh.crossings import crossings, mesh_edges
+from palpo.physics.mesh.cutting import CutMesh, cut_mesh
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.tet import TetMesh
 
@@ -235,3 +237,45 @@ def test_tearing_gives_no_energy() -> None:
         assert body.energy() <= energy * (1.0 + 1e-9)
         energy = body.energy()
     assert not body.bonded.all() and (body.toughness[~body.bonded] > 0.0).any()
+
+
+def test_a_cut_that_goes_on_leaves_a_moving_body_as_it_is() -> None:
+    """Energy, momentum, and each node where it was; and it is the body that was cut so far at once."""
+    mesh = _mesh()
+    edges, _ = mesh_edges(mesh.tets)
+    shares, cut, rng = np.full(len(edges), np.nan), None, np.random.default_rng(5)
+    ends, room = _at(mesh, -0.03), Room(400, 2000, 4000)
+    body = CutBody("a", cut_mesh(mesh, shares), GEL, ends, STILL, room=room)
+    body.x[body.free] += 2e-4 * rng.standard_normal((len(body.free), 3))
+    body.v[:] = 0.1 * rng.standard_normal(body.n_dof)
+    for deep in (0.02, 0.008, -0.004, -0.03):
+        outline = [[0.03, -0.03], [deep, -0.03], [deep, 0.03], [0.03, 0.03]]
+        corners = np.column_stack([np.full(4, 0.004), outline])
+        met = crossings(mesh.nodes, edges, corners[[[0, 1, 2], [2, 3, 0]]])
+        shares = np.where(np.isnan(shares), met, shares)
+        cut, before, x, v = cut_mesh(mesh, shares, body.cut), body.energy(), body.x.copy(), body.momentum()
+        points, there, mass = body.positions(), body.inner_weights.any(axis=1), body.mass
+        was = body.cut_on(cut)
+        assert was is not None and body.mass == pytest.approx(mass, rel=1e-12)
+        assert body.energy() == pytest.approx(before, rel=1e-9)
+        np.testing.assert_array_equal(body.x, x[was])
+        np.testing.assert_allclose(body.momentum()[0], v[0], rtol=1e-9, atol=1e-12)
+        assert len(points) == len(body.positions())
+        assert body.inner_weights.any(axis=1)[there].all()
+    assert cut is not None and len(cut.copies) > 0
+    at_once = CutBody("b", cut, GEL, ends, STILL)
+    at_once.x[:] = body.x[: len(at_once.x)]
+    at_once.linearise()
+    body.linearise()
+    assert body.energy() == pytest.approx(body.energy())
+    assert at_once.tangent().diagonal() == pytest.approx(body.tangent().diagonal(), rel=1e-9)
+
+
+def test_a_cut_without_room_changes_nothing() -> None:
+    mesh = _mesh()
+    edges, _ = mesh_edges(mesh.tets)
+    body = CutBody("a", cut_mesh(mesh, np.full(len(edges), np.nan)), GEL, room=Room(3, 2000, 4000))
+    before, faces = body.cut, body.surface.triangles.copy()
+    assert body.cut_on(_cut(mesh, (1.0, 0.4, 0.1), 0.004)) is None
+    assert body.cut is before
+    np.testing.assert_array_equal(body.surface.triangles, faces)

@@ -7,7 +7,8 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from palpo.physics.mesh.cutting import NEAREST, CutMesh, crossings, cut_mesh, mesh_edges
+from palpo.physics.mesh.crossings import NEAREST, crossings, mesh_edges
+from palpo.physics.mesh.cutting import CutMesh, cut_mesh
 from palpo.physics.mesh.generate import block, sphere
 from palpo.physics.mesh.tet import TetMesh
 

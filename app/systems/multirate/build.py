@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from palpo.app.build.parts import NO_EDGES, BodyPart, gains_of, key_of, make_part
+from palpo.app.build.parts import NO_EDGES, BodyPart, blade_points, gains_of, key_of, make_part
 from palpo.app.build.quasistatic import quasistatic_body
-from palpo.app.build.soft_parts import pierced, soft_part
+from palpo.app.build.soft_parts import incised, pierced, soft_part
 from palpo.app.systems.multirate.falling import falling
 from palpo.app.systems.multirate.joints import make_joints, moving_points
 from palpo.config.schema.body import Quasistatic, Soft
@@ -17,6 +17,7 @@ from palpo.haptics.limits import buttons_mask
 from palpo.haptics.workspace import quaternion_matrix
 from palpo.physics.bodies import chain_body
 from palpo.physics.bodies.chain_models import ChainModel, ChainState
+from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.low_body import LowBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.surface_feel import BALL, BOX, EVERYWHERE, SlidingSurfaces, make_surfaces
@@ -27,6 +28,7 @@ from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.reduction.soft_reduction import MOST
+from palpo.physics.systems.multirate.blade_paths import Blade, BladePath
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.member_cavities import MemberCavities
 from palpo.physics.systems.multirate.needle_paths import Needle, NeedlePath
@@ -246,6 +248,7 @@ def build_scene(spec: SceneSpec) -> Scene:
         ],
         surfaces=_surfaces(spec),
         needles=_needles(spec, parts, first, members),
+        blades=_blades(spec, parts, first, members),
         air=_air(spec, names, members),
         falling=falling(spec, parts),
     )
@@ -275,6 +278,40 @@ def _needles(
             np.array([ahead, needle.bevel_towards]) @ rotation, needle.spacing,
         )  # fmt: skip
         found.append(NeedlePath(k, spec_of))
+    return found
+
+
+def _blades(
+    spec: SceneSpec, parts: Sequence[BodyPart], first: NDArray, members: Sequence[Member]
+) -> list[BladePath]:
+    """The blades that may cut bodies."""
+    names, found, inner = [part.spec.name for part in parts], [], dict[str, int]()
+    for k, blade in enumerate(spec.blades):
+        number, tissue = names.index(blade.body), names.index(blade.tissue)
+        part, member = parts[number], next(member for member in members if member.number == tissue)
+        own = blade_points(blade)
+        at = int(np.linalg.norm(part.points[: part.n_points] - own[0], axis=1).argmin())
+        columns, rows = blade.grid
+        along, back = np.meshgrid(np.linspace(0.0, 1.0, columns), np.linspace(0.0, 1.0, rows + 1))
+        weights = np.column_stack([(1.0 - along - back).ravel(), along.ravel(), back.ravel()])
+        ends = np.ones(columns)
+        ends[[0, -1]] = 0.5
+        length = float(np.linalg.norm(own[1] - own[0]))
+        edge = ends / ends.sum() * length
+        sizes = np.concatenate([edge, np.tile(edge * blade.depth / rows, rows)])
+        towards = (own[0] - own[2]) / blade.depth
+        across = np.cross(towards, (own[1] - own[0]) / length)
+        rotation = quaternion_matrix(part.body.state.q[0])  # type: ignore[union-attr]
+        solid, body = member.body, spec.body(blade.tissue)
+        assert isinstance(solid, CutBody) and isinstance(body, Soft)
+        told = Blade(
+            first[number] + np.arange(at, at + 3, dtype=np.int32), weights, columns,
+            np.array([across, towards]) @ rotation, member, sizes, blade.toughness, blade.friction,
+            blade.puncture, blade.spacing,
+        )  # fmt: skip
+        start = inner.setdefault(blade.tissue, len(solid.surface.corners))
+        found.append(BladePath(k, told, start, incised(spec, body, solid.cut.mesh)[1]))
+        inner[blade.tissue] += 2 * len(weights)
     return found
 
 

@@ -40,8 +40,10 @@ from palpo.physics.exchange.frames import make_frames
 from palpo.physics.exchange.handle import Handle
 from palpo.physics.exchange.model_log import make_model_log
 from palpo.physics.exchange.port import Port, make_port
-from palpo.physics.exchange.tool_state import ToolState, make_inserted, make_tool_state
+from palpo.physics.exchange.tool_state import ToolState, make_incised, make_inserted, make_tool_state
+from palpo.physics.systems.multirate.blade_paths import BladePath
 from palpo.physics.systems.multirate.high_state import Held, HighRate, Link
+from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.needle_paths import NeedlePath, line_yields, tip_yields
 from palpo.physics.systems.multirate.quasistatic_tool import held_surface
 from palpo.physics.systems.multirate.scene import Loop, Numbers, Scene
@@ -135,6 +137,11 @@ def make_side(
         )
         detectors.append(bound)
         looks += looked
+    incised = make_incised()
+    for blade in scene.blades:
+        bound, looked = _incision(blade, placed, owners[0], modals, searches, loops, incised)
+        detectors.append(bound)
+        looks += looked
     if cavities is not None:
         detectors.append(_cavity_detector(scene, placed, owners[0], modals[0], cavities[0], port))
     built = make_engine(
@@ -166,6 +173,7 @@ def make_side(
         link=links[0],
         links=np.array([handle.address for handle in handles], np.int64),
         mu=searches[0].mu,
+        incised=incised,
         inserted=inserted,
         path=path_points,
         shown=_tool_state(scene, loops, modes=scene.capacity.modes),
@@ -326,28 +334,64 @@ def _insertion(
     from palpo.physics.engine.insertion import TISSUE, insertion_detector, make_inserted_needle
 
     spec, room = path.spec, len(path.body.inner)
-    loop = next(k for k, one in enumerate(loops) if spec.member in one.members)
-    tool = next(b for b, one in enumerate(placed) if 0 <= spec.points[0] - one.first < one.looks)
-    flesh = int(of_body[spec.member.number])
-    looks = [Handle(look_batch(max(room, len(spec.points)))) for _ in range(2)]
-    sides = [placed[tool], placed[flesh]]
+    loop, bodies, asked, looks = _met(
+        int(spec.points[0]), spec.member, max(room, len(spec.points)), placed, of_body, loops
+    )
+    across, along = line_yields(path.body.material)
+    tip = tip_yields(path.body.material, spec.radius)
+    tissue, clear = np.zeros(1, TISSUE), spec.radius + skin + MARGIN
+    tissue[0] = spec.puncture, spec.spacing, across, along, tip, clear, spec.turn
+    first = spec.member.first + path.body.first_inner - asked.first[1]
+    state = make_inserted_needle(
+        modals[loop].frame, modals[loop].control, asked, bodies, first, path.number,
+        (spec.points - asked.first[0]).astype(np.int32), spec.point, tissue, inserted, searches[loop].apart,
+        points[path.number],
+    )  # fmt: skip
+    return Bound.bind(insertion_detector, state), looks
+
+
+def _met(
+    point: int, member: Member, room: int, placed: Sequence[Placed], of_body: NDArray[np.int32],
+    loops: Sequence[Loop],
+) -> tuple[int, tuple[int, int], QueriedBodies, list[Handle]]:  # fmt: skip
+    """Of the tool that has a point, and the body that it goes into: whose loop this is, their numbers in the
+    engine, and how they are asked for that many points; what that keeps alive."""
+    loop = next(k for k, one in enumerate(loops) if member in one.members)
+    tool = next(b for b, one in enumerate(placed) if 0 <= point - one.first < one.looks)
+    flesh = int(of_body[member.number])
+    looks, sides = [Handle(look_batch(room)) for _ in range(2)], [placed[tool], placed[flesh]]
     asked = QueriedBodies(
         np.array([one.body.kind.unit.address for one in sides], np.int64),
         np.array([one.body.handle.address for one in sides], np.int64), np.zeros(2, np.int64),
         np.array([look.address for look in looks], np.int64),
         np.array([one.first for one in sides], np.int32), make_batch(1), make_problem(1),
     )  # fmt: skip
-    across, along = line_yields(path.body.material)
-    tip = tip_yields(path.body.material, spec.radius)
-    tissue, clear = np.zeros(1, TISSUE), spec.radius + skin + MARGIN
-    tissue[0] = spec.puncture, spec.spacing, across, along, tip, clear, spec.turn
-    first = spec.member.first + path.body.first_inner - sides[1].first
-    state = make_inserted_needle(
-        modals[loop].frame, modals[loop].control, asked, (tool, flesh), first, path.number,
-        (spec.points - sides[0].first).astype(np.int32), spec.point, tissue, inserted, searches[loop].apart,
-        points[path.number],
+    return loop, (tool, flesh), asked, looks
+
+
+def _incision(
+    path: BladePath,
+    placed: Sequence[Placed],
+    of_body: NDArray[np.int32],
+    modals: Sequence[Modal],
+    searches: Sequence[PairSearch],
+    loops: Sequence[Loop],
+    incised: NDArray[Any],
+) -> tuple[Bound, list[Handle]]:
+    """What finds a blade's points in tissue, and what that keeps alive."""
+    from palpo.physics.engine.blade import blade_detector, make_inserted_blade
+
+    spec = path.spec
+    loop, bodies, asked, looks = _met(
+        int(spec.points[0]), spec.member, max(3, len(spec.weights)), placed, of_body, loops
+    )
+    first = spec.member.first + path.body.first_inner + path.first - int(asked.first[1])
+    state = make_inserted_blade(
+        modals[loop].frame, modals[loop].control, asked, bodies, (first, path.number, spec.edge),
+        (spec.points - asked.first[0]).astype(np.int32), spec.weights, spec.direction, spec.puncture, incised,
+        searches[loop].apart,
     )  # fmt: skip
-    return Bound.bind(insertion_detector, state), looks
+    return Bound.bind(blade_detector, state), looks
 
 
 def _solver(numbers: Numbers) -> Any:

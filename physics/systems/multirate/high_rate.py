@@ -112,6 +112,8 @@ def _write_state(s, out, w):
         air = out.cavity_air[w, k]
         out.cavity[w, k] = cavities.identity[k]
         air[0], air[1], air[2] = cavities.amount[k], cavities.volume[k], cavities.pressure[k]
+    for k in range(s.incised.shape[0]):
+        out.incised[w, k].inside, out.incised[w, k].work = s.incised[k].inside, s.incised[k].work
     for k in range(s.inserted.shape[0]):
         inside, told = s.inserted[k], out.inserted[w, k]
         told.count, told.plan = inside.count, inside.plan

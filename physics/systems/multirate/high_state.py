@@ -66,6 +66,7 @@ class HighRate(NamedTuple):
     link: Link
     links: NDArray[np.int64]  # (k,) addresses, one for each low loop
     mu: NDArray[np.float64]  # (bodies, bodies) friction coefficients
+    incised: NDArray[Any]  # (BLADES,) of palpo.physics.exchange.tool_state.INCISED
     inserted: NDArray[Any]  # (PATHS,) of palpo.physics.exchange.tool_state.INSERTED
     path: NDArray[np.float64]  # (PATHS, PATH_POINTS, 3) [m] of their paths
     shown: ToolState  # for the picture

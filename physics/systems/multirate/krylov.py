@@ -36,6 +36,7 @@ from palpo.physics.reduction.point_freedoms import among
 from palpo.physics.reduction.reduced_frame import Page
 from palpo.physics.reduction.reductions import make_reduction
 from palpo.physics.reduction.replay import make_led, replay_ticks
+from palpo.physics.reduction.soft_reduction import SoftReduction
 from palpo.physics.systems.multirate.candidates import (
     by_turns,
     expected_arrival,
@@ -47,6 +48,7 @@ from palpo.physics.systems.multirate.candidates import (
 )
 from palpo.physics.systems.multirate.high_state import HighRate, Link
 from palpo.physics.systems.multirate.low_rate import LowRate
+from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.scene import Loop, Scene
 
 LIFE = 2.5
@@ -167,6 +169,9 @@ class Krylov(LowRate):
         with self.timed("L1 proximity"):
             self.read_tool()
             self._place_and_look_back()
+            if self.blades:
+                for reduction in self.reductions:
+                    reduction.wait()
             self.plan_paths(self._takes)
             self.find_pairs(0.0, self._reach_of_candidates(), self._reach_of_folds())
             used_up, without = self.odometer > self._pairs_until, self._without_slot
@@ -178,6 +183,15 @@ class Krylov(LowRate):
             for reduction, (_, local) in zip(self.reductions, self.member_slots(self.chosen), strict=True):
                 reduction.prepare(local, self.pool)
         return self.calls()
+
+    def part(self, member: Member, was: NDArray[np.int64]) -> None:
+        """See LowRate; its model goes on, too, and those that are kept for the picture."""
+        super().part(member, was)
+        low = self.members.index(member)
+        former = self.reductions[low]
+        assert isinstance(former, SoftReduction)
+        self.reductions[low] = former.cut_on(was)
+        self.drawn.change(low, lambda model: former.extended(model, was))
 
     def fill(self, slot: int, frame_tick: int | None) -> int:
         """L7: reduce, and replay on the frame the ticks that the full bodies do not contain."""

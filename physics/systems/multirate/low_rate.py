@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from palpo.physics.bodies.chain_models import ChainState
 from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.collision.broadphase import BroadPhase
+from palpo.physics.collision.growing_surface import GrowingSurface
 from palpo.physics.collision.proximity_contacts import Pairs
 from palpo.physics.collision.topology import LOW
 from palpo.physics.engine.slow_loop import SlowLoop
@@ -97,20 +99,12 @@ class LowRate(SlowLoop):
         self.drawn = DrawnModels()
         """What the picture finds the bodies by, where the servo moves them."""
         self.pool = ThreadPoolExecutor(max_workers=2, thread_name_prefix="palpo-low")
-        soft = [member for member in self.members if isinstance(member.body, SoftBody)]
-        self.broadphase = BroadPhase(
-            scene.topology,
-            scene.rest,
-            scene.capacity.pairs,
-            numbers.alarm,
-            numbers.acceleration,
-            not_searched(scene, self.whose),
-            joined_points(scene),
-            scene.rigid(),
-            # sides of a cut bear on each other in the body itself
-            [member.number for member in soft if not isinstance(member.body, CutBody)],
-            np.concatenate([np.zeros(0, np.int32), *(m.first + m.body.fixed for m in soft)]),
-        )
+        self._surfaces = {
+            blade.spec.member.number: GrowingSurface(scene.topology, blade.spec.member.number)
+            for blade in scene.blades
+        }
+        """Of the bodies that blades may cut."""
+        self.broadphase = self._search()
         self.topology = Handle(scene.topology)
         self.pairs, self.arrival = Pairs(*(np.zeros(0, np.int32) for _ in range(3))), np.zeros(0)
         self.gaps, self.due = np.zeros(0), np.zeros(0)
@@ -136,6 +130,8 @@ class LowRate(SlowLoop):
         attached = np.unique(points[(points >= 0) & (roles == LOW)])
         self.paths = [path for path in scene.needles if path.spec.member in self.members]
         """Of needles in bodies of this loop."""
+        self.blades = [path for path in scene.blades if path.spec.member in self.members]
+        """Of blades in them."""
         self.attached = attached[self.whose[scene.topology.point_body[attached]] == OWN]
         self._heard: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]] = (
             np.zeros(0, np.int64), np.zeros(0), np.zeros(0),
@@ -144,6 +140,19 @@ class LowRate(SlowLoop):
         if scene.air is not None:
             walls = scene.air.members
             self.attached = np.union1d(self.attached, points_of(walls)).astype(self.attached.dtype)
+
+    def _search(self) -> BroadPhase:
+        """Among the bodies' surfaces as they are now."""
+        scene, numbers, t = self.scene, self.scene.numbers, self.scene.topology
+        soft = [member for member in self.members if isinstance(member.body, SoftBody)]
+        return BroadPhase(
+            t, scene.rest, scene.capacity.pairs, numbers.alarm, numbers.acceleration,
+            not_searched(scene, self.whose), joined_points(scene), scene.rigid(),
+            # sides of a cut bear on each other in the body itself
+            [member.number for member in soft if not isinstance(member.body, CutBody)],
+            np.concatenate([np.zeros(0, np.int32), *(m.first + m.body.fixed for m in soft)]),
+            np.concatenate([np.zeros(0, np.int64), *(s.parted for s in self._surfaces.values())]),
+        )  # fmt: skip
 
     def close(self) -> None:
         """End the worker threads; of the first loop, those of the others too."""
@@ -235,10 +244,13 @@ class LowRate(SlowLoop):
         for start, stop in self.scene.tool_spans():
             tool_points(start, stop, points.frame, points.lever, *tool, self.x, self.u)
         for member in self.members:
-            self.x[member.first : member.first + member.count] = member.body.positions()
-            self.u[member.first : member.first + member.count] = member.body.velocities()
+            self._place(member)
         for other, models in zip(self.others, self._seen, strict=True):
             self._place_others(other, models)
+
+    def _place(self, member: Member) -> None:
+        """Positions and velocities of a body's points."""
+        self.x[member.span], self.u[member.span] = member.body.positions(), member.body.velocities()
 
     def _place_others(self, other: "LowRate", models: tuple[BodyModel, ...]) -> None:
         """Positions and velocities of the bodies of another loop, as the servo has them."""
@@ -252,14 +264,26 @@ class LowRate(SlowLoop):
             )
 
     def plan_paths(self, takes: float) -> None:
-        """Where needles will go while steps take so long [s]."""
+        """Where needles will go while steps take so long [s], where blades are, and what they have cut."""
         for path in self.paths:
             told = self.link.state.inserted[self.tool_slot, path.number]
             path.look(self.x, self.u, told, takes)
-            inner = slice(path.spec.member.first + path.body.first_inner, path.spec.member.span.stop)
-            self.x[inner], self.u[inner] = (
-                part[path.body.first_inner :] for part in (path.body.positions(), path.body.velocities())
-            )
+            self._place(path.spec.member)
+        for blade in self.blades:
+            told, member = self.link.state.incised[self.tool_slot, blade.number], blade.spec.member
+            was = blade.look(self.x, bool(told["inside"]), partial(self._fits, member))
+            if was is not None:
+                self.part(member, was)
+            self._place(member)
+
+    def part(self, member: Member, was: NDArray[np.int64]) -> None:
+        """A body has been cut on, as CutBody.cut_on tells: its surface is another one."""
+        self.scene.rest[member.span] = member.body.at_rest()
+        self.broadphase = self._search()
+
+    def _fits(self, member: Member, triangles: NDArray[np.int32]) -> bool:
+        """Whether the scene has room for these triangles as a body's surface, which they are then."""
+        return self._surfaces[member.number].renew(member.first + triangles.astype(np.int64))
 
     def servo_tool(self) -> ChainState:
         """The frames of all tools as the servo last published them."""
@@ -294,7 +318,8 @@ class LowRate(SlowLoop):
         body stand side by side.
         """
         capacity = self.scene.capacity
-        kept = np.concatenate([self.attached, *(path.points() for path in self.paths)]).astype(np.int32)
+        inside = [path.points() for path in (*self.paths, *self.blades)]
+        kept = np.concatenate([self.attached, *inside]).astype(np.int32)
         chosen = distinct(np.concatenate([kept, self.ranked(within)]).astype(np.int32))
         share = self.budget.contacts
         room = max(int(share * capacity.slots), len(kept))
@@ -337,7 +362,7 @@ class LowRate(SlowLoop):
         frame.mode_body[f] = 0
         if scene.air is not None:
             scene.air.write(frame, f)
-        for path in self.paths:
+        for path in (*self.paths, *self.blades):
             path.write(frame, f)
         self._write_pairs(frame, f)
         return f

@@ -14,6 +14,7 @@ from palpo.physics.compliance.hold import Hold
 from palpo.physics.contract.stages import Kind
 from palpo.physics.exchange.ahead import Ahead
 from palpo.physics.exchange.constraint_frame import Capacity
+from palpo.physics.systems.multirate.blade_paths import BladePath
 from palpo.physics.systems.multirate.member_cavities import MemberCavities
 from palpo.physics.systems.multirate.needle_paths import NeedlePath
 from palpo.physics.systems.multirate.quasistatic_tool import QuasistaticTool
@@ -174,6 +175,8 @@ class Scene:
     """Finds the cavities between two of the members."""
     needles: list[NeedlePath] = field(default_factory=list)
     """Needles that may go into bodies."""
+    blades: list[BladePath] = field(default_factory=list)
+    """Blades that may cut them."""
     falling: list[str] = field(default_factory=list)
     """Names of the bodies that nothing holds up."""
 

@@ -1,0 +1,87 @@
+"""The surface of a body that is cut while the scene runs, among the primitives of the scene.
+
+Frames that are under way name triangles and edges by their rows, and know the points of those alone. So a row
+never changes: an edge between other triangles than before, and a triangle with another edge, take rows that
+were spare, and their former ones are no surface any more.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.collision.topology import Topology
+
+Key = tuple[int, ...]
+
+
+class GrowingSurface:
+    """That of one body of a topology; `parted` (k,) are its rows of triangles that are no surface now."""
+
+    def __init__(self, topology: Topology, body: int) -> None:
+        self.topology = topology
+        self._rows = np.flatnonzero(topology.point_body[topology.triangles[:, 0]] == body)
+        self._lines = np.flatnonzero(topology.point_body[topology.edges[:, 0]] == body)
+        used = topology.triangles[self._rows]
+        real = used[:, 0] != used[:, 1]
+        self.parted = self._rows[~real]
+        self._edges: dict[Key, int] = {}
+        self._triangles: dict[Key, int] = {}
+        for row in self._lines[np.ptp(topology.edges[self._lines], axis=1) > 0]:
+            (a, b), (left, right) = topology.edges[row].tolist(), topology.edge_opposite[row].tolist()
+            self._edges[(a, b, left, right) if a < b else (b, a, right, left)] = int(row)
+        for row in self._rows[real]:
+            self._triangles[_turned(topology.triangles[row].tolist(), topology.triangle_edges[row].tolist())] = (
+                int(row)
+            )
+
+    def renew(self, triangles: NDArray[np.int64]) -> bool:
+        """Its triangles (m, 3) are others now, outward, of the scene's points; False, and nothing is changed,
+        where there are not rows enough."""
+        edges, sides = _edges_of(triangles.tolist())
+        spare = [int(r) for r in self._lines[len(self._edges) :]]
+        lines, fresh = dict(self._edges), list[Key]()
+        for key in edges:
+            if key not in lines:
+                fresh.append(key)
+                if len(fresh) > len(spare):
+                    return False
+                lines[key] = spare[len(fresh) - 1]
+        rows, left = dict(self._triangles), self._rows[len(self._triangles) :]
+        came, live = list[tuple[Key, list[int], list[int]]](), list[int]()
+        for triangle, of in zip(triangles.tolist(), sides, strict=True):
+            own = [lines[edges[e]] for e in of]
+            key = _turned(triangle, own)
+            if key not in rows:
+                if len(came) == len(left):
+                    return False
+                rows[key] = int(left[len(came)])
+                came.append((key, triangle, own))
+            live.append(rows[key])
+        t = self.topology
+        for a, b, one, other in fresh:
+            row = lines[(a, b, one, other)]
+            t.edges[row], t.edge_opposite[row] = (a, b), (one, other)
+        for key, triangle, own in came:
+            t.triangles[rows[key]], t.triangle_edges[rows[key]] = triangle, own
+        self._edges, self._triangles = lines, rows
+        self.parted = np.setdiff1d(self._rows, live)
+        return True
+
+
+def _turned(triangle: list[int], edges: list[int]) -> Key:
+    """A triangle and its edges from its least point on."""
+    k = triangle.index(min(triangle))
+    return (*triangle[k:], *triangle[:k], *edges[k:], *edges[:k])
+
+
+def _edges_of(triangles: list[list[int]]) -> tuple[list[Key], list[list[int]]]:
+    """Edges, the lesser point first, with the third points of the triangle that runs them forth and of that
+    which runs them back, -1 for none; and those of each triangle, ab, bc and ca."""
+    third: dict[tuple[int, int], list[int]] = {}
+    for a, b, c in triangles:
+        for one, two, other in ((a, b, c), (b, c, a), (c, a, b)):
+            third.setdefault((min(one, two), max(one, two)), [-1, -1])[one > two] = other
+    number = {pair: k for k, pair in enumerate(third)}
+    sides = [
+        [number[(min(p, q), max(p, q))] for p, q in ((a, b), (b, c), (c, a))] for a, b, c in triangles
+    ]
+    return [(*pair, *both) for pair, both in third.items()], sides

@@ -1,0 +1,250 @@
+"""Where a blade is in a body, and what its edge has cut: inner points of the material under the blade's own.
+
+Once in a low step. A point of the blade is in the element that has it where the material lies in the middle
+between the sides of the cut, and so at a place X of the material at rest. What the edge has swept there since
+the last step is a surface: the edges of elements that it crosses are cut, and the body goes on as it is, with
+nodes that part (palpo.physics.bodies.cut_body). So a cut is as fine as the mesh, and lags by a low step at
+most; the force of cutting does not wait for it (palpo.physics.engine.blade).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from palpo.physics.bodies.cut_body import CutBody
+from palpo.physics.exchange.constraint_frame import BLADE_POINT, ConstraintFrame
+from palpo.physics.mesh.crossings import crossings, mesh_edges
+from palpo.physics.mesh.cutting import cut_mesh
+from palpo.physics.numerics.kernels import kernel
+from palpo.physics.numerics.math3 import cross3, dot3
+from palpo.physics.systems.multirate.member import Member
+from palpo.physics.systems.multirate.needle_paths import tip_yields
+
+Floats = NDArray[np.float64]
+Fits = Callable[[NDArray[np.int32]], bool]
+
+NEAR = 0.4
+"""Least barycentric weight, below 0, of a place that counts as inside: an edge that touches the surface is to
+be held by it in the tick that it breaks through."""
+
+FAR = 1.5
+"""The same of a place at which the edge is still followed outside, so that the skin is cut where it passes."""
+
+MOVED = 0.05
+"""Share of the points' distance by which the edge must have moved for its way to be a surface."""
+
+AHEAD = 0.25
+"""Share of that distance at which what lies before the edge is looked at: whether it has been cut before."""
+
+
+@kernel
+def _locate(x, tets, sides, at, cell, inner, outside, inverse):
+    """The elements in which the least weight of points at (k, 3) is greatest, with their weights (k, 4).
+
+    x (n, 3): of the nodes; elements lie in the middle between both of their `sides` (m, 2). outside (k,): by how
+    much that weight is below 0. inverse (k, 3, 3): of the edges from an element's first corner, as columns.
+    """
+    c, a, best = np.empty((4, 3)), np.empty((3, 3)), np.empty(3)
+    for e in range(sides.shape[0]):
+        one, two = sides[e, 0], sides[e, 1]
+        for j in range(4):
+            p, q = tets[one, j], tets[two, j]
+            for i in range(3):
+                c[j, i] = 0.5 * (x[p, i] + x[q, i])
+        for j in range(3):
+            for i in range(3):
+                c[j + 1, i] -= c[0, i]
+        cross3(c[2], c[3], a[0])
+        cross3(c[3], c[1], a[1])
+        cross3(c[1], c[2], a[2])
+        volume = dot3(c[1], a[0])
+        if not volume > 0.0:
+            continue
+        for k in range(at.shape[0]):
+            least, total = np.inf, 0.0
+            for j in range(3):
+                best[j] = 0.0
+                for i in range(3):
+                    best[j] += a[j, i] / volume * (at[k, i] - c[0, i])
+                least = min(least, best[j])
+                total += best[j]
+            least = min(least, 1.0 - total)
+            if -least < outside[k]:
+                outside[k], cell[k], inner[k, 0] = -least, e, 1.0 - total
+                for j in range(3):
+                    inner[k, j + 1] = best[j]
+                    for i in range(3):
+                        inverse[k, j, i] = a[j, i] / volume
+
+
+@dataclass(frozen=True)
+class Blade:
+    """A blade that may cut a body."""
+
+    points: NDArray[np.int32]
+    """Global numbers of the three points of the tool that its own are weighted of."""
+    weights: Floats
+    """(m, 3), those of the edge first, one after another."""
+    edge: int
+    """How many of them are on the edge."""
+    direction: Floats
+    """Across it and where its edge cuts to, (2, 3), axes of the tool's frame."""
+    member: Member
+    sizes: Floats
+    """Length of the edge [m] that each of its points stands for, and area [m2] that each other does, (m,)."""
+    toughness: float
+    """Energy to cut the body, an area [J/m2]."""
+    friction: float
+    """Of its sides together, an area [Pa]."""
+    puncture: float
+    """Push [N] at which the surface gives way."""
+    spacing: float
+    """About how far its points are apart [m]."""
+
+
+class BladePath:
+    """The places of one blade in one body; `number` is its place in a frame.
+
+    The body's inner points from `first` on are its own, twice as many as it has: those of one plan and of the
+    next by turns, so that a point never has another place while the servo's forces on it are not yet the body's.
+    """
+
+    def __init__(self, number: int, spec: Blade, first: int, shares: Floats) -> None:
+        """shares: where the edges of the body's mesh are cut already, as `crossings` tells it."""
+        body, m = spec.member.body, len(spec.weights)
+        assert isinstance(body, CutBody)
+        self.number, self.spec, self.body, self.first = number, spec, body, first
+        self.edges, self.shares = mesh_edges(body.cut.mesh.tets)[0], shares
+        self.cell, self.inner = np.zeros(m, np.intp), np.zeros((m, 4))
+        """Elements of the mesh that the points are in, and their weights of its corners."""
+        self.outside = np.full(m, np.inf)
+        """By how much the least of these is below 0."""
+        self.edge = np.zeros((spec.edge, 3))
+        """Places of the edge in the material at rest [m] to which it has cut; of those that are `followed`."""
+        self.followed = np.zeros(spec.edge, bool)
+        self.swept = np.zeros((0, 3, 3))
+        """What the edge has passed, triangles at rest [m]."""
+        self.told = np.zeros(m, BLADE_POINT)
+        size = np.append(0.5 * spec.sizes[: spec.edge], np.sqrt(spec.sizes[spec.edge :] / np.pi))
+        self.told["give"] = [tip_yields(body.material, radius) for radius in size]
+        self.plan, self.lost = 0, False
+        """Number of the places; whether there was no room for what was cut."""
+        self._sides = self._both_sides()
+        self._inverse = np.zeros((m, 3, 3))
+        """Of the elements that the points are in, of what turns weights into places."""
+
+    def _both_sides(self) -> NDArray[np.int64]:
+        """Copies (m, 2) of each element on the two sides of a cut, those of the most material; twice the
+        same one where there is but one."""
+        cut = self.body.cut
+        order = np.lexsort((-cut.volumes, cut.element))
+        first = np.searchsorted(cut.element[order], np.arange(len(cut.mesh.tets) + 1))
+        return order[np.column_stack([first[:-1], np.minimum(first[:-1] + 1, first[1:] - 1)])]
+
+    def look(self, x: Floats, inside: bool, fits: Fits) -> NDArray[np.int64] | None:
+        """Where the blade is, with the tool where x (points, 3) [m] has it, and what its edge has cut.
+
+        inside: whether the servo has it in the tissue. fits: see CutSurface.follow. Returns what CutBody.cut_on does if the body was cut.
+        """
+        spec = self.spec
+        at = spec.weights @ x[spec.points]
+        self._find(at)
+        rest = self._rest(self.cell, self.inner)
+        across, ahead = (self._at_rest(way) for way in self._ways(at))
+        was = self._cut(rest, ahead, fits) if inside else None
+        if not inside:
+            self.followed[:] = False
+        e = spec.edge
+        self.told["inside"] = self.outside <= NEAR
+        self.told["limit"][:e] = np.where(self._is_cut(rest, across, ahead), 0.0, spec.toughness * spec.sizes[:e])
+        self.told["limit"][e:] = spec.friction * spec.sizes[e:]
+        self.plan += 1
+        self._place()
+        return was
+
+    def _find(self, at: Floats) -> None:
+        """The elements that the blade's points at (m, 3) [m] are in, or nearest to being in."""
+        self.outside[:] = np.inf
+        _locate(
+            self.body.x, self.body.cut.tets, self._sides, at, self.cell, self.inner, self.outside, self._inverse
+        )
+
+    def _rest(self, cell: NDArray[np.intp], inner: Floats) -> Floats:
+        """Places at rest (k, 3) [m] of weights (k, 4) in elements."""
+        mesh = self.body.cut.mesh
+        return np.einsum("kw,kwi->ki", inner, mesh.nodes[mesh.tets[cell]])
+
+    def _ways(self, at: Floats) -> tuple[Floats, Floats]:
+        """Unit vectors across the blade and where its edge cuts to, for points at (m, 3) [m]."""
+        e = self.spec.edge
+        along, behind = at[e - 1] - at[0], at[e:].mean(axis=0) - at[:e].mean(axis=0)
+        ahead = behind @ along / (along @ along) * along - behind
+        across = np.cross(along, ahead)
+        return across / np.linalg.norm(across), ahead / np.linalg.norm(ahead)
+
+    def _at_rest(self, way: Floats) -> Floats:
+        """Of a vector (3,) what it is in the material at rest at the points of the edge, (edge, 3)."""
+        mesh, cell = self.body.cut.mesh, self.cell[: self.spec.edge]
+        corners = mesh.nodes[mesh.tets[cell]]
+        shift = np.einsum("kij,j->ki", self._inverse[: self.spec.edge], way)
+        return np.einsum("kw,kwi->ki", shift, corners[:, 1:] - corners[:, :1])
+
+    def _cut(self, rest: Floats, ahead: Floats, fits: Fits) -> NDArray[np.int64] | None:
+        """Cut what the edge has swept since it was at `edge`; where it has just come, from before the skin."""
+        e, spacing = self.spec.edge, self.spec.spacing
+        now, here = rest[:e], self.outside[:e] <= FAR
+        came = here & ~self.followed
+        self.edge[came] = now[came] - self.body.side * ahead[came]
+        moved = np.linalg.norm(now - self.edge, axis=1) > MOVED * spacing
+        if not (moved & here).any():
+            return None
+        before, self.followed = self.edge.copy(), here
+        self.edge = now.copy()
+        strip = np.flatnonzero(here[:-1] & here[1:])
+        new = np.concatenate([
+            np.stack([before[strip], before[strip + 1], now[strip + 1]], axis=1),
+            np.stack([before[strip], now[strip + 1], now[strip]], axis=1),
+        ])  # fmt: skip
+        self.swept = np.concatenate([self.swept, new])
+        mesh = self.body.cut.mesh
+        met = crossings(mesh.nodes, self.edges, new)
+        if not (np.isnan(self.shares) & ~np.isnan(met)).any():
+            return None
+        shares = np.where(np.isnan(self.shares), met, self.shares)
+        was = self.body.cut_on(cut_mesh(mesh, shares, self.body.cut), fits)
+        self.lost = was is None
+        if was is not None:
+            self.shares, self._sides = shares, self._both_sides()
+        return was
+
+    def _is_cut(self, rest: Floats, across: Floats, ahead: Floats) -> NDArray[np.bool_]:
+        """Before which points of the edge the material has been cut, (edge,)."""
+        e, spacing = self.spec.edge, self.spec.spacing
+        middle = rest[:e] + AHEAD * spacing * ahead
+        ends = np.concatenate([middle - 0.5 * spacing * across, middle + 0.5 * spacing * across])
+        lines = np.column_stack([np.arange(e), e + np.arange(e)])
+        return ~np.isnan(crossings(ends, lines, self.swept))
+
+    def _place(self) -> None:
+        """The body's inner points of this plan, on both sides of its cut."""
+        tets, first = self.body.cut.tets, self._first()
+        own, (one, two) = slice(first, first + len(self.cell)), self._sides[self.cell].T
+        share = np.where(one == two, 1.0, 0.5)[:, None]
+        self.body.inner[own] = np.hstack([tets[one], tets[two]])
+        self.body.inner_weights[own] = np.hstack([share * self.inner, (1.0 - share) * self.inner])
+
+    def _first(self) -> int:
+        """The first of them."""
+        return self.first + self.plan % 2 * len(self.cell)
+
+    def points(self) -> NDArray[np.int32]:
+        """Global numbers of the inner points that are inside."""
+        first = self.spec.member.first + self.body.first_inner + self._first()
+        return first + np.flatnonzero(self.told["inside"]).astype(np.int32)
+
+    def write(self, frame: ConstraintFrame, f: int) -> None:
+        """The places into slot f of a frame."""
+        frame.blade_plan[f, self.number] = self.plan
+        frame.blades[f, self.number, : len(self.told)] = self.told
