@@ -86,17 +86,30 @@ class _Body:
 
     def __init__(self, drawable: Drawable, rest: Floats, levels: int, length: float) -> None:
         self._drawable, self._length, self.look = drawable, length, LOOKS[drawable.look]
-        points = rest[drawable.span]
+        self._first = points = rest[drawable.span]
+        self._parted = 0
         if drawable.kind == "tube":
             self._shape: Tube | SmoothSurface = Tube(drawable.n_vertices, drawable.radius)
         else:
             self._shape = SmoothSurface(points, drawable.triangles, self.look.crease, levels)
+        self._take_shape(points)
+        self._array, self._rest = self._make(points), None if drawable.static else self._make(points)
+
+    def _take_shape(self, points: Floats) -> None:
+        """What follows from the shape, where it is at rest."""
         self._drawn = self._shape.drawn(points)
         outward = enclosed(self._drawn.points, self._shape.triangles) > 0.0
         self._closed = outward and self._shape.outline.closed
         self._rows = np.empty((len(self._drawn.points), PLACE.stop), np.float32)
-        self._rows[:, PLACE] = self._drawn.points / (SPECK * max(length, 1e-300))
-        self._array, self._rest = self._make(points), None if drawable.static else self._make(points)
+        self._rows[:, PLACE] = self._drawn.points / (SPECK * max(self._length, 1e-300))
+
+    def _grow(self, state: SceneState) -> None:
+        """Other triangles join the vertices: the body has been cut."""
+        self._parted = state.parted
+        self._shape = SmoothSurface(self._first, state.triangles_of(self._drawable), self.look.crease)
+        self._take_shape(self._first)
+        self._array.delete()
+        self._array = self._make(state.vertices[self._drawable.span])
 
     @property
     def colour(self) -> tuple[float, float, float]:
@@ -110,9 +123,11 @@ class _Body:
         """Whether any of the scene's values is this body's."""
         return values is not None and bool((values[self._drawable.span] >= 0.0).any())
 
-    def update(self, vertices: Floats, values: Floats | None, contacts: Floats) -> None:
+    def update(self, state: SceneState, values: Floats | None, contacts: Floats) -> None:
+        if self._drawable.face_room and state.parted != self._parted:
+            self._grow(state)
         span = self._drawable.span
-        points, colours = vertices[span], None if values is None else values[span]
+        points, colours = state.vertices[span], None if values is None else values[span]
         before, earlier = self._filled
         same = np.array_equal(points, before) and np.array_equal(colours, earlier)  # type: ignore[arg-type]
         if not (self._drawable.static or same):
@@ -230,7 +245,7 @@ class SurfaceLayer:
         _, first = np.unique(np.floor(contacts / self._cell), axis=0, return_index=True)
         contacts = contacts[first]
         for body in self._bodies:
-            body.update(state.vertices, self._values, contacts)
+            body.update(state, self._values, contacts)
 
     def draw(
         self, to_clip: Floats, eye: Floats, light: Floats, plane: Floats | None, wireframe: bool, smooth: bool

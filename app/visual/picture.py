@@ -68,7 +68,8 @@ class Picture(ABC):
         self.vertices = shapes.vertices
         self.geometry: SceneGeometry = make_geometry(shapes.drawables, self.vertices)
         self.strain = self.timed = self.follows = False
-        self.snapshot = make_snapshot(len(self.vertices), contacts, attachments, patches)
+        faces = sum(shape.face_room for shape in shapes.drawables)
+        self.snapshot = make_snapshot(len(self.vertices), contacts, attachments, patches, faces)
         self.control = make_control()
 
     def follow_servo(self) -> None:

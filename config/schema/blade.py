@@ -5,7 +5,7 @@ import math
 from pydantic import Field, model_validator
 
 from palpo.config.schema.base import Spec, refuse
-from palpo.config.schema.units import Force, Length, Pressure, Toughness
+from palpo.config.schema.units import Force, Length, Toughness
 from palpo.config.schema.vectors import Direction, Position
 
 MOST = 64
@@ -22,9 +22,6 @@ class BladeSpec(Spec):
     depth: Length = Field(gt=0, description="How far the blade's flat sides reach behind the edge.")
     puncture: Force = Field(gt=0, description="Push at which the edge breaks the surface.")
     toughness: Toughness = Field(gt=0, description="Energy that it takes to cut, for each area.")
-    friction: Pressure = Field(
-        0.0, ge=0, description="Of both sides together inside, for each area; they slide freely without it."
-    )
     spacing: Length = Field(
         0.003, ge=2e-4, le=0.05, description="About how far points of the blade that meet the tissue are apart."
     )
@@ -56,11 +53,11 @@ class BladeSpec(Spec):
 
     @property
     def points(self) -> int:
-        """All of them."""
-        return self.grid[0] * (self.grid[1] + 1)
+        """All of them: one for each on the edge, two for each behind it."""
+        return self.grid[0] * (1 + 2 * self.grid[1])
 
     def _least(self, length: float) -> float:
         spacing = self.spacing
-        while max(2, round(length / spacing) + 1) * (max(1, round(self.depth / spacing)) + 1) > MOST:
+        while max(2, round(length / spacing) + 1) * (1 + 2 * max(1, round(self.depth / spacing))) > MOST:
             spacing *= 1.05
         return spacing

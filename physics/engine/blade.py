@@ -1,17 +1,19 @@
 """A blade in tissue, in a step of the engine: its edge is held up by what it cuts, its sides by the lips.
 
-A blade is a flat sheet of points, those of its edge first. A low loop has placed *inner points* of the tissue
-where they were as a frame was made, each in the middle between the two lips of the cut
+A blade is a flat sheet of points, those of its edge first, then two for each place of its sides. A low loop has
+placed *inner points* of the tissue where they were as a frame was made
 (palpo.physics.systems.multirate.blade_paths), and parts the mesh where the edge has passed.
 
-    outside   the tool touches the tissue as any other, until it is pushed by the puncture force
-    inside    each point is held by the material in the direction across the blade, and free along it; where
-              the edge stands at the front of its cut, the material bears up to its toughness times the width
-              that the point stands for, against the edge, and gives way there; along the sides it rubs
+    outside  the tool touches the tissue as any other, until it is pushed by the puncture force
+    edge     is held by the material across the blade and free along it; where it stands at the front of its
+             cut, the material bears up to its toughness times the length that the point stands for, and gives
+             way there
+    sides    each lip of the cut bears on its side, without friction: where both bear at once, as they do beside
+             the edge, nothing would say how hard
 
 A front that the edge has cut stays where it is in the material: drawn back, the blade is free, and pushed in
-again it cuts from there on. Between blade and nodes lies tissue that the mesh does not resolve: a point
-yields by it, which goes with its force. A row of the front is that of a needle's tip (palpo.physics.contact.
+again it cuts from there on. Between edge and nodes lies tissue that the mesh does not resolve: a point of the
+edge yields by it, which goes with its force. The row of a front is that of a needle's tip (palpo.physics.contact.
 shaft_law; Duriez, Guebert, Marchal, Cotin & Grisoni 2009), with a force that is the fracture's: toughness
 times length (A. G. Atkins, The Science and Engineering of Cutting, 2009, section 3.3).
 """
@@ -23,7 +25,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.contract.contacts import FIND, KEEP, append, detector
 from palpo.physics.contract.stages import DONE, NOT_FINITE, PLACE, address_of, call_unit, make_problem
-from palpo.physics.engine.pairs import QueriedBodies, look_batch
+from palpo.physics.engine.pairs import PUSH_SPEED, QueriedBodies, look_batch
 from palpo.physics.exchange.buffer import make_control, reader_slot
 from palpo.physics.exchange.constraint_frame import Capacity, ConstraintFrame, make_frame
 from palpo.physics.exchange.handle import handle_like, of_process
@@ -34,13 +36,17 @@ from palpo.physics.numerics.math3 import cross3, dot3, quat_rotate
 STEEL, FLESH = 0, 1
 """Sides of the contacts, and places in `InsertedBlade.asked`."""
 
+REACH = 1e-3
+"""Gap [m] up to which a lip is a contact of a side."""
+
 ACROSS, TOWARDS, ALONG = 0, 1, 2
 """Rows of `InsertedBlade.axes`: across the blade, where its edge cuts to, and along the edge."""
 
 
 @of_process("asked")
 class InsertedBlade(NamedTuple):
-    """A blade of m points, the first e of them on its edge."""
+    """A blade of m points, the first e of them on its edge, the others by turns for the lip that ACROSS points
+    to and for the one behind."""
 
     frame: ConstraintFrame
     control: NDArray[np.int64]
@@ -55,12 +61,13 @@ class InsertedBlade(NamedTuple):
     apart: NDArray[np.bool_]  # of the search among pairs
     enters: NDArray[np.bool_]  # (1,) whether the last step's push was that of a puncture
     plan: NDArray[np.int64]  # (1,) of the frame that the inner points are of
-    known: NDArray[np.bool_]  # (m,) whether a point was inside in the last step
-    front: NDArray[np.float64]  # (m, 3) [m] where the material is cut to, or what a side is held at
-    offset: NDArray[np.float64]  # (m, 3) [m] from the inner point to that
-    force: NDArray[np.float64]  # (m, 3) on the tool there [N] in the last step
-    yielded: NDArray[np.float64]  # (m, 3) [m] by what they had yielded
-    row: NDArray[np.int64]  # (m,) contacts of this step, -1 for none
+    known: NDArray[np.bool_]  # (e,) whether a point was inside in the last step
+    front: NDArray[np.float64]  # (e, 3) [m] where the material is cut to
+    offset: NDArray[np.float64]  # (e, 3) [m] from the inner point to that
+    force: NDArray[np.float64]  # (e, 3) on the tool there [N] in the last step
+    yielded: NDArray[np.float64]  # (e, 3) [m] by what they had yielded
+    row: NDArray[np.int64]  # (e,) contacts of this step, -1 for none
+    placed: NDArray[np.bool_]  # (1,) whether the points are placed in this step
     place: NDArray[np.int64]  # (m,) scratch: of each point that is inside, in the batch that places them
     axes: NDArray[np.float64]  # (3, 3)
     at: NDArray[np.float64]  # (3,) scratch
@@ -80,12 +87,12 @@ def make_inserted_blade(
     apart: NDArray[np.bool_],
 ) -> InsertedBlade:
     """A blade outside. The look batches of `asked` have room for all of its points."""
-    m = len(weights)
+    m, e = len(weights), first[2]
     return InsertedBlade(
         frame, control, asked, np.array(body, np.int32), np.array(first, np.int64), tool, weights, direction,
         np.array([puncture]), incised, apart, np.zeros(1, np.bool_), np.full(1, -1, np.int64),
-        np.zeros(m, np.bool_), np.zeros((m, 3)), np.zeros((m, 3)), np.zeros((m, 3)), np.zeros((m, 3)),
-        np.full(m, -1, np.int64), np.zeros(m, np.int64), np.zeros((3, 3)), np.zeros(3),
+        np.zeros(e, np.bool_), np.zeros((e, 3)), np.zeros((e, 3)), np.zeros((e, 3)), np.zeros((e, 3)),
+        np.full(e, -1, np.int64), np.zeros(1, np.bool_), np.zeros(m, np.int64), np.zeros((3, 3)), np.zeros(3),
     )  # fmt: skip
 
 
@@ -185,22 +192,46 @@ def _ahead(s, k, axis):
 
 
 @kernel
-def _add(s, contacts, k):
-    """Row of point k, which is at `at`; it has met what it cuts, or rubs, along its first direction."""
-    edge, incised = k < s.first[2], s.incised[s.first[1]]
-    told, towards = _told(s, k), s.axes[TOWARDS]
-    _shift(s, k, ALONG, -_ahead(s, k, ALONG))
-    given = dot3(s.yielded[k], towards)
-    gap = _ahead(s, k, TOWARDS)
-    if edge:
-        short = gap + given
-        if short < 0.0:  # the edge, less what the tissue yields, is beyond the front: it has cut
-            incised.work -= told.limit * short
-            _shift(s, k, TOWARDS, -short)
-            gap -= short
-    else:
-        gap = -given
+def _touch(s, contacts, k):
+    """Slots and weights of a new contact at point k, -1 without room."""
     c = append(contacts, k, s.body[STEEL], s.body[FLESH])
+    if c >= 0:
+        for i in range(3):
+            contacts.slots[c, 0, i], contacts.weights[c, 0, i] = s.tool[i], s.weights[k, i]
+            contacts.slots[c, 1, i], contacts.weights[c, 1, i] = _inner(s, k), 1.0 if i == 0 else 0.0
+    return c
+
+
+@kernel
+def _add_side(s, contacts, k, h):
+    """The contact of a lip with point k of a side, which is at `at`, if they are near."""
+    lip, sense, gap = _look(s, FLESH).x[s.place[k]], 1.0 - 2.0 * ((k - s.first[2]) % 2), 0.0
+    for i in range(3):
+        gap += sense * (lip[i] - s.at[i]) * s.axes[ACROSS, i]
+    if gap > REACH:
+        return
+    c = _touch(s, contacts, k)
+    if c < 0:
+        return
+    for i in range(3):
+        contacts.frame[c, 0, i] = -sense * s.axes[ACROSS, i]
+        contacts.frame[c, 1, i] = s.axes[TOWARDS, i]
+        contacts.frame[c, 2, i] = -sense * s.axes[ALONG, i]
+    contacts.gap[c] = max(gap, -PUSH_SPEED * h)
+
+
+@kernel
+def _add_edge(s, contacts, k):
+    """Row of point k of the edge, which is at `at`, and has met what it cuts."""
+    incised, told, towards = s.incised[s.first[1]], _told(s, k), s.axes[TOWARDS]
+    _shift(s, k, ALONG, -_ahead(s, k, ALONG))
+    gap = _ahead(s, k, TOWARDS)
+    short = gap + dot3(s.yielded[k], towards)
+    if short < 0.0:  # the edge, less what the tissue yields, is beyond the front: it has cut
+        incised.work -= told.limit * short
+        _shift(s, k, TOWARDS, -short)
+        gap -= short
+    c = _touch(s, contacts, k)
     s.row[k] = c
     if c < 0:
         return
@@ -209,12 +240,10 @@ def _add(s, contacts, k):
         contacts.frame[c, 0, i] = -towards[i]
         contacts.frame[c, 1, i] = s.axes[ACROSS, i]
         contacts.frame[c, 2, i] = s.axes[ALONG, i]
-        contacts.slots[c, 0, i], contacts.weights[c, 0, i] = s.tool[i], s.weights[k, i]
-        contacts.slots[c, 1, i], contacts.weights[c, 1, i] = _inner(s, k), 1.0 if i == 0 else 0.0
         contacts.offset[c, i] = across * s.axes[ACROSS, i]
         contacts.force[c, i] = s.force[k, i]
     contacts.gap[c], contacts.anchored[c], contacts.sheet[c] = gap, True, True
-    contacts.limits[c, 0], contacts.limits[c, 1] = 0.0 if edge else -told.limit, told.limit
+    contacts.limits[c, 0], contacts.limits[c, 1] = 0.0, told.limit
     contacts.give[c] = contacts.give_along[c] = told.give
 
 
@@ -225,11 +254,12 @@ def _set_apart(s, apart):
 
 
 @kernel
-def find_blade(s, contacts, h):
-    """The rows of a blade inside; False where a point is nowhere."""
-    incised, slot, some = s.incised[s.first[1]], reader_slot(s.control), False
+def find_sides(s, contacts, h):
+    """Place a blade inside, and find the contacts of its sides; False where a point is nowhere."""
+    incised, slot = s.incised[s.first[1]], reader_slot(s.control)
     s.row[:] = -1
-    if incised.inside == 0 and not s.enters[0]:
+    s.placed[0] = incised.inside == 1 or s.enters[0]
+    if not s.placed[0]:
         return True
     if not _place_tool(s, h) or not _place_flesh(s, h):
         return False
@@ -238,20 +268,34 @@ def find_blade(s, contacts, h):
         incised.inside = 1
         s.plan[0] = s.frame.blade_plan[slot, s.first[1]]
         s.known[:] = False
-    moved = s.plan[0] != s.frame.blade_plan[slot, s.first[1]]
+    for k in range(s.first[2], s.weights.shape[0]):
+        if _told(s, k).inside:
+            _at(s, k)
+            _add_side(s, contacts, k, h)
+    return True
+
+
+@kernel
+def find_edge(s, contacts):
+    """The rows of the edge of a blade that is placed."""
+    if not s.placed[0]:
+        return
+    incised, plan, some = s.incised[s.first[1]], s.frame.blade_plan[reader_slot(s.control), s.first[1]], False
+    moved = s.plan[0] != plan
     for k in range(s.weights.shape[0]):
-        if not _told(s, k).inside:
-            s.known[k] = False
+        inside = _told(s, k).inside
+        some = some or inside
+        if k >= s.first[2]:
             continue
-        _at(s, k)
-        _front(s, k, moved)
-        s.known[k] = some = True
-        _add(s, contacts, k)
+        if inside:
+            _at(s, k)
+            _front(s, k, moved)
+            _add_edge(s, contacts, k)
+        s.known[k] = inside
     if moved and not some:
         incised.inside = 0
-    s.plan[0] = s.frame.blade_plan[slot, s.first[1]]
+    s.plan[0] = plan
     _set_apart(s, incised.inside == 1)
-    return True
 
 
 @kernel
@@ -295,10 +339,18 @@ def _smallest() -> InsertedBlade:
 
 
 @detector(_smallest())
-def blade_detector(stage, s, contacts, h):
-    """The stages of palpo.physics.contract.contacts."""
+def sides_detector(stage, s, contacts, h):
+    """The stages of palpo.physics.contract.contacts: of a blade's sides, and to place all of it."""
+    if stage == FIND and not find_sides(s, contacts, h):
+        return NOT_FINITE
+    return DONE
+
+
+@detector(_smallest())
+def edge_detector(stage, s, contacts, h):
+    """The stages of palpo.physics.contract.contacts: of a blade's edge, after its sides."""
     if stage == FIND:
-        return DONE if find_blade(s, contacts, h) else NOT_FINITE
+        find_edge(s, contacts)
     if stage == KEEP and not keep_blade(s, contacts, h):
         return NOT_FINITE
     return DONE

@@ -62,6 +62,8 @@ class Drawable:
     static: bool = False  # its vertices never move: uploaded once
     look: Literal["soft", "clear", "hard"] = "hard"  # as tissue, as clear rubber, as metal
     pierces: bool = False  # a needle: seen dimly through what is before it
+    first_face: int = 0  # where its triangles are among a frame's `faces`, if they change
+    face_room: int = 0  # how many of these rows are its own; 0 where its triangles stay
 
     @property
     def span(self) -> slice:
@@ -158,6 +160,8 @@ class Snapshot(NamedTuple):
     patch_scalar: Floats  # (3, cap_p) their scalar
     n_patches: Ints  # (3,)
     strained: Floats  # (3,) largest strain over what the material bears
+    faces: Indices  # (3, cap_f, 3) triangles of shapes whose triangles change, -1 for none
+    parted: Ints  # (3,) how often they have changed
     published_ns: Ints  # (3,) `time.perf_counter_ns` when it was published; 0 in lock-step
 
 
@@ -190,13 +194,28 @@ class SceneState:
     nearest: Floats = field(default_factory=lambda: np.full((2, 3), np.nan))
     """Where what is held, and what it has not touched yet, are nearest to each other [m]."""
 
+    faces: Indices = field(default_factory=_no_triangles)
+    """Triangles of the shapes whose triangles change; a row of -1 is none."""
+    parted: int = 0
+    """How often these have changed."""
+
+    def triangles_of(self, shape: Drawable) -> Indices:
+        """How a shape's vertices are joined in this frame, (m, 3), counted from its first vertex."""
+        if not shape.face_room or not len(self.faces):
+            return shape.triangles
+        own = self.faces[shape.first_face : shape.first_face + shape.face_room]
+        return own[own[:, 0] >= 0]
+
     def copy(self) -> SceneState:
         """A frame that stays as it is when its slot is written again."""
         return deepcopy(self)
 
 
-def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0, n_patches: int = 0) -> Snapshot:
-    """Slots for `n_vertices` vertices and at most so many contacts, attachments and triangles of patches."""
+def make_snapshot(
+    n_vertices: int, n_contacts: int, n_attachments: int = 0, n_patches: int = 0, n_faces: int = 0
+) -> Snapshot:
+    """Slots for `n_vertices` vertices and at most so many contacts, attachments, triangles of patches, and
+    triangles of shapes whose triangles change."""
 
     def points(*shape: int) -> Floats:
         return np.full((SLOTS, *shape, 3), np.nan)
@@ -225,6 +244,8 @@ def make_snapshot(n_vertices: int, n_contacts: int, n_attachments: int = 0, n_pa
         patch_scalar=np.zeros((SLOTS, n_patches)),
         n_patches=integers(),
         strained=np.full(SLOTS, np.nan),
+        faces=np.full((SLOTS, n_faces, 3), -1, np.int32),
+        parted=integers(),
         published_ns=integers(),
     )
 
@@ -252,6 +273,8 @@ def view(snapshot: Snapshot, slot: int) -> SceneState:
         patch=snapshot.patch[slot, :m],
         patch_scalar=snapshot.patch_scalar[slot, :m],
         strained=float(snapshot.strained[slot]),
+        faces=snapshot.faces[slot],
+        parted=int(snapshot.parted[slot]),
         published_ns=int(snapshot.published_ns[slot]),
     )
 
@@ -283,5 +306,8 @@ def write(snapshot: Snapshot, slot: int, state: SceneState) -> None:
     snapshot.patch_scalar[slot, :m] = state.patch_scalar[:m]
     snapshot.n_patches[slot] = m
     snapshot.strained[slot] = state.strained
+    if len(state.faces):
+        snapshot.faces[slot] = state.faces
+    snapshot.parted[slot] = state.parted
     snapshot.published_ns[slot] = state.published_ns
     snapshot.counters[slot, OVERFLOW] += len(state.contact_point) - n + len(state.patch) - m

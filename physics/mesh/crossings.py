@@ -38,12 +38,12 @@ def crossings(nodes: Floats, edges: Ints, surface: Floats) -> Floats:
     lengths = np.linalg.norm(nodes[edges[:, 1]] - nodes[edges[:, 0]], axis=1)
     first, way = nodes[edges[:, 0]] - lengths.mean() * ASIDE, nodes[edges[:, 1]] - nodes[edges[:, 0]]
     share = np.full(len(edges), np.inf)
-    _meet(first, way, np.asarray(surface, float), share)
+    meet(first, way, np.asarray(surface, float), share)
     return np.where(share == np.inf, np.nan, np.clip(share, NEAREST, 1.0 - NEAREST))
 
 
 @kernel
-def _meet(first, way, surface, share):
+def meet(first, way, surface, share):
     """share (k,) = the least of it and where lines from `first` along `way` (k, 3) cross triangles (t, 3, 3)."""
     u, v, at, normal, cross = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for s in range(surface.shape[0]):

@@ -35,6 +35,8 @@ class CutSurface:
         self.corners = np.zeros((room.points, 4), np.int32)
         self.weights = np.zeros((room.points, 4))
         self.triangles = np.zeros((0, 3), np.int32)
+        self.parted = 0
+        """How often it has changed."""
         self._points: dict[tuple[int, ...], int] = {}
         if not self.follow(cut):
             raise ValueError(f"a cut of {len(cut.triangles)} triangles does not fit into {room}")
@@ -55,7 +57,7 @@ class CutSurface:
             return False
         if fits is not None and not fits(triangles):
             return False
-        self._points, self.triangles = points, triangles
+        self._points, self.triangles, self.parted = points, triangles, self.parted + 1
         self.corners[number] = np.maximum(rides, 0)
         self.weights[number] = cut.weights
         return True

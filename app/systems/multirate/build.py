@@ -285,7 +285,7 @@ def _blades(
     spec: SceneSpec, parts: Sequence[BodyPart], first: NDArray, members: Sequence[Member]
 ) -> list[BladePath]:
     """The blades that may cut bodies."""
-    names, found, inner = [part.spec.name for part in parts], [], dict[str, int]()
+    names, found = [part.spec.name for part in parts], []
     for k, blade in enumerate(spec.blades):
         number, tissue = names.index(blade.body), names.index(blade.tissue)
         part, member = parts[number], next(member for member in members if member.number == tissue)
@@ -297,8 +297,7 @@ def _blades(
         ends = np.ones(columns)
         ends[[0, -1]] = 0.5
         length = float(np.linalg.norm(own[1] - own[0]))
-        edge = ends / ends.sum() * length
-        sizes = np.concatenate([edge, np.tile(edge * blade.depth / rows, rows)])
+        widths = ends / ends.sum() * length
         towards = (own[0] - own[2]) / blade.depth
         across = np.cross(towards, (own[1] - own[0]) / length)
         rotation = quaternion_matrix(part.body.state.q[0])  # type: ignore[union-attr]
@@ -306,12 +305,10 @@ def _blades(
         assert isinstance(solid, CutBody) and isinstance(body, Soft)
         told = Blade(
             first[number] + np.arange(at, at + 3, dtype=np.int32), weights, columns,
-            np.array([across, towards]) @ rotation, member, sizes, blade.toughness, blade.friction,
-            blade.puncture, blade.spacing,
+            np.array([across, towards]) @ rotation, member, widths, blade.toughness, blade.puncture, blade.spacing,
         )  # fmt: skip
-        start = inner.setdefault(blade.tissue, len(solid.surface.corners))
-        found.append(BladePath(k, told, start, incised(spec, body, solid.cut.mesh)[1]))
-        inner[blade.tissue] += 2 * len(weights)
+        first_inner = len(solid.surface.corners)
+        found.append(BladePath(k, told, first_inner, incised(spec, body, solid.cut.mesh)[1]))
     return found
 
 

@@ -107,6 +107,10 @@ class Visual(Picture):
         points = np.flatnonzero(joints.kind == POINT)
         self._joined = joints.points[points, 0, 0].astype(np.intp) if len(points) else np.zeros(0, np.intp)
         super().__init__(shapes, scene.capacity.contacts, len(self._joined))
+        self._growing = [shape for shape in self._shapes if shape.drawable.face_room]
+        self._faces = np.full((sum(shape.drawable.face_room for shape in self._growing), 3), -1, np.int32)
+        self._parted = self._cuts = 0
+        self._join_faces()
         self._scalar, self._upper = np.full(len(self.vertices), np.nan), SMALLEST_STRAIN
         self._gauges = [
             (shape, NodalStrain(member.body.mesh))
@@ -115,6 +119,17 @@ class Visual(Picture):
         ]
         self._measure()  # compiled before the loop starts
         self._present = self.vertices.copy()
+
+    def _join_faces(self) -> None:
+        """The surfaces of bodies that blades cut, where they are at rest."""
+        self._cuts = sum(self.members[shape.number].body.surface.parted for shape in self._growing)
+        for shape in self._growing:
+            d, body = shape.drawable, self.members[shape.number].body
+            own = self._faces[d.first_face : d.first_face + d.face_room]
+            triangles = body.surface.triangles
+            own[: len(triangles)], own[len(triangles) :] = triangles, -1
+            self.geometry.rest[d.span] = body.at_rest()[: d.n_vertices]
+        self._parted += 1
 
     def _triangles(self, number: int) -> tuple[int, int, Indices]:
         """First point, number of points and triangles, from the first point on, of a body."""
@@ -142,7 +157,11 @@ class Visual(Picture):
                 soft = self.members[number].body
                 # after its nodes come the fields of cavities, which are no places, or points of cuts
                 n_points = soft.count if isinstance(soft, CutBody) else len(soft.mesh.nodes)
-                fixed = soft.fixed
+                fixed = soft.fixed[soft.fixed < len(soft.cut.nodes)] if isinstance(soft, CutBody) else soft.fixed
+                if isinstance(soft, CutBody) and soft.surface.room.triangles > len(soft.surface.triangles):
+                    room = soft.surface.room.triangles
+                    more = {"face_room": room, "first_face": sum(d.face_room for d in shapes.drawables)}
+                    triangles = soft.surface.triangles
             rest = scene.rest[first : first + n_points]
         static = isinstance(body, Static)
         points = [needle.spec.points[0] for needle in scene.needles]
@@ -191,8 +210,12 @@ class Visual(Picture):
         strain = self.strain and bool(self._gauges)
         if strain:
             self._measure()
+        if self._cuts != sum(self.members[shape.number].body.surface.parted for shape in self._growing):
+            self._join_faces()
         now = SceneState(
             vertices=self.vertices,
+            faces=self._faces,
+            parted=self._parted,
             tick=tick,
             time=tick * self.scene.numbers.dt,
             counters=counters,

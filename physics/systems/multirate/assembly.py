@@ -130,6 +130,12 @@ def make_side(
     owners = _owners(scene, placed)
     detectors, looks = _searches(scene, placed, owners, modals)
     searches = tuple(detector.handle.state for detector in detectors)
+    incised, edges = make_incised(), []
+    for blade in scene.blades:
+        (sides, edge), looked = _incision(blade, placed, owners[0], modals, searches, loops, incised)
+        detectors.append(sides)
+        edges.append(edge)
+        looks += looked
     inserted, path_points = make_inserted(), np.zeros((PATHS, PATH_POINTS, 3))
     for path in scene.needles:
         bound, looked = _insertion(
@@ -137,11 +143,7 @@ def make_side(
         )
         detectors.append(bound)
         looks += looked
-    incised = make_incised()
-    for blade in scene.blades:
-        bound, looked = _incision(blade, placed, owners[0], modals, searches, loops, incised)
-        detectors.append(bound)
-        looks += looked
+    detectors += edges  # shafts and edges come after all other contacts
     if cavities is not None:
         detectors.append(_cavity_detector(scene, placed, owners[0], modals[0], cavities[0], port))
     built = make_engine(
@@ -377,21 +379,21 @@ def _incision(
     searches: Sequence[PairSearch],
     loops: Sequence[Loop],
     incised: NDArray[Any],
-) -> tuple[Bound, list[Handle]]:
-    """What finds a blade's points in tissue, and what that keeps alive."""
-    from palpo.physics.engine.blade import blade_detector, make_inserted_blade
+) -> tuple[tuple[Bound, Bound], list[Handle]]:
+    """What finds a blade's sides and its edge in tissue, and what that keeps alive."""
+    from palpo.physics.engine.blade import edge_detector, make_inserted_blade, sides_detector
 
-    spec = path.spec
+    spec, weights = path.spec, path.weights()
     loop, bodies, asked, looks = _met(
-        int(spec.points[0]), spec.member, max(3, len(spec.weights)), placed, of_body, loops
+        int(spec.points[0]), spec.member, max(3, len(weights)), placed, of_body, loops
     )
     first = spec.member.first + path.body.first_inner + path.first - int(asked.first[1])
     state = make_inserted_blade(
         modals[loop].frame, modals[loop].control, asked, bodies, (first, path.number, spec.edge),
-        (spec.points - asked.first[0]).astype(np.int32), spec.weights, spec.direction, spec.puncture, incised,
+        (spec.points - asked.first[0]).astype(np.int32), weights, spec.direction, spec.puncture, incised,
         searches[loop].apart,
     )  # fmt: skip
-    return Bound.bind(blade_detector, state), looks
+    return (Bound.bind(sides_detector, state), Bound.bind(edge_detector, state)), looks
 
 
 def _solver(numbers: Numbers) -> Any:

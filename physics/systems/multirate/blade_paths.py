@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.exchange.constraint_frame import BLADE_POINT, ConstraintFrame
-from palpo.physics.mesh.crossings import crossings, mesh_edges
+from palpo.physics.mesh.crossings import crossings, meet, mesh_edges
 from palpo.physics.mesh.cutting import cut_mesh
 from palpo.physics.numerics.kernels import kernel
 from palpo.physics.numerics.math3 import cross3, dot3
@@ -34,6 +34,9 @@ FAR = 1.5
 
 MOVED = 0.05
 """Share of the points' distance by which the edge must have moved for its way to be a surface."""
+
+LINE = 2.0
+"""Of that distance, how far from a place of the sides the cut is looked for, at most."""
 
 AHEAD = 0.25
 """Share of that distance at which what lies before the edge is looked at: whether it has been cut before."""
@@ -92,12 +95,10 @@ class Blade:
     direction: Floats
     """Across it and where its edge cuts to, (2, 3), axes of the tool's frame."""
     member: Member
-    sizes: Floats
-    """Length of the edge [m] that each of its points stands for, and area [m2] that each other does, (m,)."""
+    widths: Floats
+    """Length of the edge [m] that each of its points stands for, (edge,)."""
     toughness: float
     """Energy to cut the body, an area [J/m2]."""
-    friction: float
-    """Of its sides together, an area [Pa]."""
     puncture: float
     """Push [N] at which the surface gives way."""
     spacing: float
@@ -107,18 +108,20 @@ class Blade:
 class BladePath:
     """The places of one blade in one body; `number` is its place in a frame.
 
-    The body's inner points from `first` on are its own, twice as many as it has: those of one plan and of the
-    next by turns, so that a point never has another place while the servo's forces on it are not yet the body's.
+    The blade's points are e on its edge, then two for each of the s places of its sides: on the lip that is
+    across, and on the one behind. The body's inner points from `first` on are its own, twice as many: those of
+    one plan and of the next by turns, so that a point never has another place while the servo's forces on it
+    are not yet the body's.
     """
 
     def __init__(self, number: int, spec: Blade, first: int, shares: Floats) -> None:
         """shares: where the edges of the body's mesh are cut already, as `crossings` tells it."""
-        body, m = spec.member.body, len(spec.weights)
+        body, m, e = spec.member.body, len(spec.weights), spec.edge
         assert isinstance(body, CutBody)
         self.number, self.spec, self.body, self.first = number, spec, body, first
         self.edges, self.shares = mesh_edges(body.cut.mesh.tets)[0], shares
         self.cell, self.inner = np.zeros(m, np.intp), np.zeros((m, 4))
-        """Elements of the mesh that the points are in, and their weights of its corners."""
+        """Elements of the mesh that the places are in, and their weights of its corners."""
         self.outside = np.full(m, np.inf)
         """By how much the least of these is below 0."""
         self.edge = np.zeros((spec.edge, 3))
@@ -126,12 +129,14 @@ class BladePath:
         self.followed = np.zeros(spec.edge, bool)
         self.swept = np.zeros((0, 3, 3))
         """What the edge has passed, triangles at rest [m]."""
-        self.told = np.zeros(m, BLADE_POINT)
-        size = np.append(0.5 * spec.sizes[: spec.edge], np.sqrt(spec.sizes[spec.edge :] / np.pi))
-        self.told["give"] = [tip_yields(body.material, radius) for radius in size]
+        self.told = np.zeros(2 * m - e, BLADE_POINT)
+        self.told["give"][:e] = [tip_yields(body.material, 0.5 * width) for width in spec.widths]
         self.plan, self.lost = 0, False
         """Number of the places; whether there was no room for what was cut."""
         self._sides = self._both_sides()
+        nodes, tets = body.cut.mesh.nodes, body.cut.mesh.tets
+        self._whole = nodes, tets, np.repeat(np.arange(len(tets))[:, None], 2, axis=1)
+        """The mesh as it was, at rest, as `_locate` takes it."""
         self._inverse = np.zeros((m, 3, 3))
         """Of the elements that the points are in, of what turns weights into places."""
 
@@ -148,28 +153,23 @@ class BladePath:
 
         inside: whether the servo has it in the tissue. fits: see CutSurface.follow. Returns what CutBody.cut_on does if the body was cut.
         """
-        spec = self.spec
+        spec, e = self.spec, self.spec.edge
         at = spec.weights @ x[spec.points]
-        self._find(at)
-        rest = self._rest(self.cell, self.inner)
-        across, ahead = (self._at_rest(way) for way in self._ways(at))
-        was = self._cut(rest, ahead, fits) if inside else None
-        if not inside:
-            self.followed[:] = False
-        e = spec.edge
-        self.told["inside"] = self.outside <= NEAR
-        self.told["limit"][:e] = np.where(self._is_cut(rest, across, ahead), 0.0, spec.toughness * spec.sizes[:e])
-        self.told["limit"][e:] = spec.friction * spec.sizes[e:]
-        self.plan += 1
-        self._place()
-        return was
-
-    def _find(self, at: Floats) -> None:
-        """The elements that the blade's points at (m, 3) [m] are in, or nearest to being in."""
         self.outside[:] = np.inf
         _locate(
             self.body.x, self.body.cut.tets, self._sides, at, self.cell, self.inner, self.outside, self._inverse
         )
+        rest = self._rest(self.cell, self.inner)
+        across, ahead = (self._at_rest(way) for way in self._ways(at))
+        was = self._cut(rest[:e], ahead[:e], fits) if inside else None
+        if not inside:
+            self.followed[:] = False
+        self.told["inside"][:e] = (self.outside[:e] <= NEAR) & ~self._is_cut(rest[:e], across[:e], ahead[:e])
+        self.told["limit"][:e] = spec.toughness * spec.widths
+        self.plan += 1
+        self._place_edge()
+        self._place_sides(rest[e:], across[e:])
+        return was
 
     def _rest(self, cell: NDArray[np.intp], inner: Floats) -> Floats:
         """Places at rest (k, 3) [m] of weights (k, 4) in elements."""
@@ -185,16 +185,15 @@ class BladePath:
         return across / np.linalg.norm(across), ahead / np.linalg.norm(ahead)
 
     def _at_rest(self, way: Floats) -> Floats:
-        """Of a vector (3,) what it is in the material at rest at the points of the edge, (edge, 3)."""
-        mesh, cell = self.body.cut.mesh, self.cell[: self.spec.edge]
-        corners = mesh.nodes[mesh.tets[cell]]
-        shift = np.einsum("kij,j->ki", self._inverse[: self.spec.edge], way)
-        return np.einsum("kw,kwi->ki", shift, corners[:, 1:] - corners[:, :1])
+        """Of a vector (3,) what it is in the material at rest at each place, (m, 3)."""
+        mesh = self.body.cut.mesh
+        corners = mesh.nodes[mesh.tets[self.cell]]
+        shift = np.einsum("kij,j->ki", self._inverse, way)
+        return np.asarray(np.einsum("kw,kwi->ki", shift, corners[:, 1:] - corners[:, :1]))
 
     def _cut(self, rest: Floats, ahead: Floats, fits: Fits) -> NDArray[np.int64] | None:
         """Cut what the edge has swept since it was at `edge`; where it has just come, from before the skin."""
-        e, spacing = self.spec.edge, self.spec.spacing
-        now, here = rest[:e], self.outside[:e] <= FAR
+        spacing, now, here = self.spec.spacing, rest, self.outside[: self.spec.edge] <= FAR
         came = here & ~self.followed
         self.edge[came] = now[came] - self.body.side * ahead[came]
         moved = np.linalg.norm(now - self.edge, axis=1) > MOVED * spacing
@@ -221,27 +220,64 @@ class BladePath:
 
     def _is_cut(self, rest: Floats, across: Floats, ahead: Floats) -> NDArray[np.bool_]:
         """Before which points of the edge the material has been cut, (edge,)."""
-        e, spacing = self.spec.edge, self.spec.spacing
-        middle = rest[:e] + AHEAD * spacing * ahead
-        ends = np.concatenate([middle - 0.5 * spacing * across, middle + 0.5 * spacing * across])
-        lines = np.column_stack([np.arange(e), e + np.arange(e)])
-        return ~np.isnan(crossings(ends, lines, self.swept))
+        spacing = self.spec.spacing
+        start, share = rest + AHEAD * spacing * ahead - 0.5 * spacing * across, np.full(len(rest), np.inf)
+        meet(start, spacing * across, self.swept, share)
+        return share < np.inf
 
-    def _place(self) -> None:
-        """The body's inner points of this plan, on both sides of its cut."""
-        tets, first = self.body.cut.tets, self._first()
-        own, (one, two) = slice(first, first + len(self.cell)), self._sides[self.cell].T
+    def _own(self) -> slice:
+        """The body's inner points that are the blade's in this plan."""
+        first = self.first + self.plan % 2 * len(self.told)
+        return slice(first, first + len(self.told))
+
+    def _place_edge(self) -> None:
+        """Inner points of the edge, in the middle between the sides of the cut."""
+        e, tets, first = self.spec.edge, self.body.cut.tets, self._own().start
+        one, two = self._sides[self.cell[:e]].T
         share = np.where(one == two, 1.0, 0.5)[:, None]
-        self.body.inner[own] = np.hstack([tets[one], tets[two]])
-        self.body.inner_weights[own] = np.hstack([share * self.inner, (1.0 - share) * self.inner])
+        self.body.inner[first : first + e] = np.hstack([tets[one], tets[two]])
+        self.body.inner_weights[first : first + e] = np.hstack(
+            [share * self.inner[:e], (1.0 - share) * self.inner[:e]]
+        )
 
-    def _first(self) -> int:
-        """The first of them."""
-        return self.first + self.plan % 2 * len(self.cell)
+    def _place_sides(self, rest: Floats, across: Floats) -> None:
+        """Inner points on both lips, where a line across the blade through its places (s, 3) meets the cut."""
+        e, reach, share = self.spec.edge, LINE * self.spec.spacing, np.full(len(rest), np.inf)
+        start, way = rest - reach * across, 2.0 * reach * across
+        meet(start, way, self.swept, share)
+        k = np.flatnonzero(np.isfinite(share))
+        at, cell, inner = start[k] + share[k, None] * way[k], np.zeros(len(k), np.intp), np.zeros((len(k), 4))
+        outside = np.full(len(k), np.inf)
+        _locate(*self._whole, at, cell, inner, outside, np.zeros((len(k), 3, 3)))
+        parted = (outside <= 0.0) & (self._sides[cell, 0] != self._sides[cell, 1])
+        k, at, cell, inner = k[parted], at[parted], cell[parted], inner[parted]
+        self.told["inside"][e:] = np.repeat(np.isin(np.arange(len(rest)), k), 2)
+        first = self._own().start + e
+        for lip, copy in enumerate(self._lips(cell, at, across[k])):
+            rows = first + 2 * k + lip
+            self.body.inner[rows, :4], self.body.inner[rows, 4:] = self.body.cut.tets[copy], 0
+            self.body.inner_weights[rows, :4], self.body.inner_weights[rows, 4:] = inner, 0.0
+
+    def _lips(self, cell: NDArray[np.intp], at: Floats, across: Floats) -> tuple[NDArray, NDArray]:
+        """Copies (k,) of parted elements on the side of their places at (k, 3) that is across, and behind."""
+        cut, height = self.body.cut, np.zeros((2, len(cell)))
+        own = cut.numbers[np.searchsorted(cut.split, cell)][:, range(4), range(4)]
+        up = np.einsum("kwi,ki->kw", cut.mesh.nodes[cut.mesh.tets[cell]] - at[:, None], across)
+        one, two = self._sides[cell].T
+        for side, copy in enumerate((one, two)):
+            real = cut.tets[copy] == own
+            height[side] = (up * real).sum(axis=1) / real.sum(axis=1)
+        swap = height[0] < height[1]
+        return np.where(swap, two, one), np.where(swap, one, two)
+
+    def weights(self) -> Floats:
+        """Of the blade's points, as Blade has those of its places, (e + 2 s, 3)."""
+        w, e = self.spec.weights, self.spec.edge
+        return np.concatenate([w[:e], np.repeat(w[e:], 2, axis=0)])
 
     def points(self) -> NDArray[np.int32]:
         """Global numbers of the inner points that are inside."""
-        first = self.spec.member.first + self.body.first_inner + self._first()
+        first = self.spec.member.first + self.body.first_inner + self._own().start
         return first + np.flatnonzero(self.told["inside"]).astype(np.int32)
 
     def write(self, frame: ConstraintFrame, f: int) -> None:
