@@ -193,12 +193,13 @@ class _Putter:
             return self._part(tree, there)
         if "behind" in tree:
             inner = f"{path}.state"  # who meets the tuple elsewhere wants it and not its handle
-            if (
-                not isinstance(there, Handle)
-                or self.made(tree["behind"], there.state, inner) is not there.state
-            ):
-                raise ValueError(f"{path}: what compiled code reads there is of another shape")
-            return there
+            if isinstance(there, Handle):
+                state = self.made(tree["behind"], there.state, inner)
+                if state is not there.state and there.renewable:
+                    there.renew(state)
+                if state is there.state:
+                    return there
+            raise ValueError(f"{path}: what compiled code reads there is of another shape")
         if "kept" in tree:
             if there is ABSENT:
                 raise ValueError(f"{path}: there is nothing to keep")

@@ -170,7 +170,7 @@ class BroadPhase:
             gap=np.zeros(room),
         )
         self._search.settings["acceleration"] = acceleration
-        self._handle = Handle(self._search)
+        self._handle = Handle(self._search, renewable=True)
         refit_nodes(tree, whole.points, x, 0, len(tree.span))
 
     def find(

@@ -23,15 +23,15 @@ class GrowingSurface:
         used = topology.triangles[self._rows]
         real = used[:, 0] != used[:, 1]
         self.parted = self._rows[~real]
-        self._edges: dict[Key, int] = {}
-        self._triangles: dict[Key, int] = {}
+        self._edges: dict[str, int] = {}
+        self._triangles: dict[str, int] = {}
+        """Rows by what they hold."""
         for row in self._lines[np.ptp(topology.edges[self._lines], axis=1) > 0]:
             (a, b), (left, right) = topology.edges[row].tolist(), topology.edge_opposite[row].tolist()
-            self._edges[(a, b, left, right) if a < b else (b, a, right, left)] = int(row)
+            self._edges[_name((a, b, left, right) if a < b else (b, a, right, left))] = int(row)
         for row in self._rows[real]:
-            self._triangles[_turned(topology.triangles[row].tolist(), topology.triangle_edges[row].tolist())] = (
-                int(row)
-            )
+            name = _turned(topology.triangles[row].tolist(), topology.triangle_edges[row].tolist())
+            self._triangles[name] = int(row)
 
     def renew(self, triangles: NDArray[np.int64]) -> bool:
         """Its triangles (m, 3) are others now, outward, of the scene's points; False, and nothing is changed,
@@ -40,15 +40,15 @@ class GrowingSurface:
         spare = [int(r) for r in self._lines[len(self._edges) :]]
         lines, fresh = dict(self._edges), list[Key]()
         for key in edges:
-            if key not in lines:
-                fresh.append(key)
-                if len(fresh) > len(spare):
+            if _name(key) not in lines:
+                if len(fresh) == len(spare):
                     return False
-                lines[key] = spare[len(fresh) - 1]
+                lines[_name(key)] = spare[len(fresh)]
+                fresh.append(key)
         rows, left = dict(self._triangles), self._rows[len(self._triangles) :]
-        came, live = list[tuple[Key, list[int], list[int]]](), list[int]()
+        came, live = list[tuple[str, list[int], list[int]]](), list[int]()
         for triangle, of in zip(triangles.tolist(), sides, strict=True):
-            own = [lines[edges[e]] for e in of]
+            own = [lines[_name(edges[e])] for e in of]
             key = _turned(triangle, own)
             if key not in rows:
                 if len(came) == len(left):
@@ -57,9 +57,9 @@ class GrowingSurface:
                 came.append((key, triangle, own))
             live.append(rows[key])
         t = self.topology
-        for a, b, one, other in fresh:
-            row = lines[(a, b, one, other)]
-            t.edges[row], t.edge_opposite[row] = (a, b), (one, other)
+        for new in fresh:
+            row = lines[_name(new)]
+            t.edges[row], t.edge_opposite[row] = new[:2], new[2:]
         for key, triangle, own in came:
             t.triangles[rows[key]], t.triangle_edges[rows[key]] = triangle, own
         self._edges, self._triangles = lines, rows
@@ -67,10 +67,14 @@ class GrowingSurface:
         return True
 
 
-def _turned(triangle: list[int], edges: list[int]) -> Key:
+def _name(key: Key) -> str:
+    return " ".join(map(str, key))
+
+
+def _turned(triangle: list[int], edges: list[int]) -> str:
     """A triangle and its edges from its least point on."""
     k = triangle.index(min(triangle))
-    return (*triangle[k:], *triangle[:k], *edges[k:], *edges[:k])
+    return _name((*triangle[k:], *triangle[:k], *edges[k:], *edges[:k]))
 
 
 def _edges_of(triangles: list[list[int]]) -> tuple[list[Key], list[list[int]]]:

@@ -37,15 +37,25 @@ T = TypeVar("T")
 
 
 class Handle:
-    """A tuple of arrays and the block of memory that holds its native form. Keeps both alive."""
+    """A tuple of arrays and the block of memory that holds its native form. Keeps both alive.
 
-    def __init__(self, state: Any) -> None:
-        self.state = state
+    renewable: whether another tuple, laid out alike, may take its place at the same address (`renew`).
+    """
+
+    def __init__(self, state: Any, renewable: bool = False) -> None:
+        self.state, self.renewable = state, renewable
         content = typeof(state)
         self.block = np.array(_words(state), np.int64)
         _check_size(content, self.block.nbytes)
         self.address = int(self.block.ctypes.data)
         self._numba_type = HandleType(content)
+
+    def renew(self, state: Any) -> None:
+        """Hold another tuple; TypeError for one of another layout, or where none may take its place."""
+        if not self.renewable or layout(typeof(state)) != layout(self._numba_type.content):
+            raise TypeError("another tuple cannot take this one's place")
+        self.state = state
+        self.block[:] = _words(state)
 
 
 def handle_for(state: Any, content: types.Type, what: str) -> Handle:

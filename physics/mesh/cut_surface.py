@@ -37,7 +37,8 @@ class CutSurface:
         self.triangles = np.zeros((0, 3), np.int32)
         self.parted = 0
         """How often it has changed."""
-        self._points: dict[tuple[int, ...], int] = {}
+        self._points: dict[str, int] = {}
+        """Numbers of the points by the nodes that they ride on."""
         if not self.follow(cut):
             raise ValueError(f"a cut of {len(cut.triangles)} triangles does not fit into {room}")
 
@@ -46,7 +47,7 @@ class CutSurface:
         there is no room for it, or its triangles (t, 3) do not fit elsewhere."""
         first = len(cut.mesh.nodes) + len(cut.copies)
         rides = np.where(cut.weights > 0.0, cut.corners, -1)
-        points, keys = dict(self._points), [tuple(row) for row in rides.tolist()]
+        points, keys = dict(self._points), [" ".join(map(str, row)) for row in rides.tolist()]
         for key in keys:
             points.setdefault(key, len(points))
         number = np.array([points[key] for key in keys], np.int64)

@@ -11,6 +11,7 @@ remaining force, is in the next basis: so the full body is set to it instead of 
 """
 
 from concurrent.futures import Executor, Future
+from copy import copy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,7 +156,7 @@ class SoftReduction:
         if len(places):
             places = body.with_inner(places[: body.nodes][was])
         return model._replace(
-            basis=model.basis[dofs], motions=model.motions[dofs], share=model.share[:, dofs], places=places
+            body=copy(body), basis=model.basis[dofs], motions=model.motions[dofs], share=model.share[:, dofs], places=places
         )
 
     def wait(self) -> None:
@@ -367,7 +368,8 @@ class SoftReduction:
         """The last model; the basis is copied, since its room is used again."""
         places = self.body.positions().copy()
         places[self.body.free] = self._base
-        return self._model._replace(basis=self._model.basis.copy(), places=places)
+        # the body that is told is as it is now: the slow loop may cut it on while somebody looks
+        return self._model._replace(body=copy(self.body), basis=self._model.basis.copy(), places=places)
 
     def _accelerations(self, residual: NDArray[np.float64], pool: Executor) -> list[NDArray[np.float64]]:
         """Free accelerations under the remaining force (n_dof,), at the servo's step and the low step."""
