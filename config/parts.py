@@ -11,6 +11,7 @@ from palpo.config.schema.attachment import (
     SlideAttachment,
     WeldAttachment,
 )
+from palpo.config.schema.blade import BladeSpec
 from palpo.config.schema.body import (
     Beam,
     MaterialSpec,
@@ -103,6 +104,7 @@ __all__ = [
     "AirtightGas",
     "Beam",
     "BellowsCup",
+    "BladeSpec",
     "Block",
     "BodyFile",
     "BodyPoint",
@@ -220,6 +222,7 @@ class SceneKeys(TypedDict, total=False):
     view: View
     surfaces: Sequence[SurfaceSpec]
     needles: Sequence[NeedleSpec]
+    blades: Sequence[BladeSpec]
     attachments: Sequence[PointAttachment | WeldAttachment | SlideAttachment | FrameAttachment]
     air: AirSpec
     interface: Interface

@@ -273,7 +273,7 @@ opens. Without a person at the device, a simulated hand follows the scene's own 
 NAMED = ("HapCo", "Snap", "Suction", "Suction by hand", "Any body on any body")
 """How the lines of scenes begin that name their group."""
 STIFF = (
-    "beams", "biopsy", "eye", "fold", "grooves", "incision", "needle", "organ", "probe", "stiffening",
+    "beams", "biopsy", "cut", "eye", "fold", "grooves", "incision", "needle", "organ", "probe", "stiffening",
     "three-rates", "two-hands", "wire",
 )  # fmt: skip
 GROUPS = {

@@ -19,14 +19,17 @@ class GrowingSurface:
     def __init__(self, topology: Topology, body: int) -> None:
         self.topology = topology
         self._rows = np.flatnonzero(topology.point_body[topology.triangles[:, 0]] == body)
-        self._lines = np.flatnonzero(topology.point_body[topology.edges[:, 0]] == body)
+        lines = np.flatnonzero(topology.point_body[topology.edges[:, 0]] == body)
+        taken = np.ptp(topology.edges[lines], axis=1) > 0
+        self._spare = lines[~taken]
+        """Rows of edges that are free."""
         used = topology.triangles[self._rows]
         real = used[:, 0] != used[:, 1]
         self.parted = self._rows[~real]
         self._edges: dict[str, int] = {}
         self._triangles: dict[str, int] = {}
         """Rows by what they hold."""
-        for row in self._lines[np.ptp(topology.edges[self._lines], axis=1) > 0]:
+        for row in lines[taken]:
             (a, b), (left, right) = topology.edges[row].tolist(), topology.edge_opposite[row].tolist()
             self._edges[_name((a, b, left, right) if a < b else (b, a, right, left))] = int(row)
         for row in self._rows[real]:
@@ -37,13 +40,12 @@ class GrowingSurface:
         """Its triangles (m, 3) are others now, outward, of the scene's points; False, and nothing is changed,
         where there are not rows enough."""
         edges, sides = _edges_of(triangles.tolist())
-        spare = [int(r) for r in self._lines[len(self._edges) :]]
         lines, fresh = dict(self._edges), list[Key]()
         for key in edges:
             if _name(key) not in lines:
-                if len(fresh) == len(spare):
+                if len(fresh) == len(self._spare):
                     return False
-                lines[_name(key)] = spare[len(fresh)]
+                lines[_name(key)] = int(self._spare[len(fresh)])
                 fresh.append(key)
         rows, left = dict(self._triangles), self._rows[len(self._triangles) :]
         came, live = list[tuple[str, list[int], list[int]]](), list[int]()
@@ -62,7 +64,7 @@ class GrowingSurface:
             t.edges[row], t.edge_opposite[row] = new[:2], new[2:]
         for key, triangle, own in came:
             t.triangles[rows[key]], t.triangle_edges[rows[key]] = triangle, own
-        self._edges, self._triangles = lines, rows
+        self._edges, self._triangles, self._spare = lines, rows, self._spare[len(fresh) :]
         self.parted = np.setdiff1d(self._rows, live)
         return True
 

@@ -284,7 +284,7 @@ def find_edge(s, contacts):
     moved = s.plan[0] != plan
     for k in range(s.weights.shape[0]):
         inside = _told(s, k).inside
-        some = some or inside
+        some = some or _told(s, k).within
         if k >= s.first[2]:
             continue
         if inside:

@@ -23,7 +23,7 @@ from palpo.haptics.reasons import REASONS, STOP_NON_FINITE, STOP_TICK_FAILED
 from palpo.haptics.row import NAMES
 from palpo.haptics.servo import Servo, make_servo
 from palpo.physics.compliance import chain, fixed, surface
-from palpo.physics.engine import dissipating, insertion, relaxing, stepping, sweeping
+from palpo.physics.engine import blade, dissipating, insertion, relaxing, stepping, sweeping
 from palpo.physics.engine import servo as engine_servo
 from palpo.physics.exchange.atomics import call_tick
 from palpo.physics.exchange.handle import Handle, HandleType
@@ -143,6 +143,8 @@ CALLBACKS = {
     "suction's link": suction_servo.suction_link,
     "engine": whole_step.engine_step,
     "needle in tissue": insertion.insertion_detector,
+    "sides of a blade": blade.sides_detector,
+    "edge of a blade": blade.edge_detector,
     "fixed bodies": fixed.fixed_unit,
     "chains": chain.chain_unit,
     "surfaces": surface.surface_unit,

@@ -294,10 +294,7 @@ def _blades(
         columns, rows = blade.grid
         along, back = np.meshgrid(np.linspace(0.0, 1.0, columns), np.linspace(0.0, 1.0, rows + 1))
         weights = np.column_stack([(1.0 - along - back).ravel(), along.ravel(), back.ravel()])
-        ends = np.ones(columns)
-        ends[[0, -1]] = 0.5
         length = float(np.linalg.norm(own[1] - own[0]))
-        widths = ends / ends.sum() * length
         towards = (own[0] - own[2]) / blade.depth
         across = np.cross(towards, (own[1] - own[0]) / length)
         rotation = quaternion_matrix(part.body.state.q[0])  # type: ignore[union-attr]
@@ -305,7 +302,7 @@ def _blades(
         assert isinstance(solid, CutBody) and isinstance(body, Soft)
         told = Blade(
             first[number] + np.arange(at, at + 3, dtype=np.int32), weights, columns,
-            np.array([across, towards]) @ rotation, member, widths, blade.toughness, blade.puncture, blade.spacing,
+            np.array([across, towards]) @ rotation, member, length / (columns - 1), blade.toughness, blade.puncture, blade.spacing,
         )  # fmt: skip
         first_inner = len(solid.surface.corners)
         found.append(BladePath(k, told, first_inner, incised(spec, body, solid.cut.mesh)[1]))

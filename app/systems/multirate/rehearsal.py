@@ -15,9 +15,9 @@ AIR_REHEARSED = (
 )
 """A cup that stands so close to its partner from the start, and seals so easily, that it shuts in air."""
 
-BESIDE = ("stiffening", "fold", "biopsy", "incision")
-"""Scenes of a law that is summed over points of integration, of hexahedra that bend, of a needle, and of
-Neo-Hookean tetrahedra along a cut."""
+BESIDE = ("stiffening", "fold", "biopsy", "incision", "cut")
+"""Scenes of a law that is summed over points of integration, of hexahedra that bend, of a needle, of
+Neo-Hookean tetrahedra along a cut, and of a blade."""
 
 FEW = "interface.max_columns=8"
 """So few columns that some points have none, and are displaced by themselves."""

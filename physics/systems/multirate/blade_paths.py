@@ -29,6 +29,10 @@ NEAR = 0.4
 """Least barycentric weight, below 0, of a place that counts as inside: an edge that touches the surface is to
 be held by it in the tick that it breaks through."""
 
+ENTERS = 2
+"""Steps inside from which on only what is in the material counts as cut: until then the edge is at the skin, which
+has given way in a tick that no frame knew of."""
+
 FAR = 1.5
 """The same of a place at which the edge is still followed outside, so that the skin is cut where it passes."""
 
@@ -37,6 +41,9 @@ MOVED = 0.05
 
 LINE = 2.0
 """Of that distance, how far from a place of the sides the cut is looked for, at most."""
+
+FINE = 4
+"""Places between a point of the edge and the middle to the next at which it is looked at whether it cuts."""
 
 AHEAD = 0.25
 """Share of that distance at which what lies before the edge is looked at: whether it has been cut before."""
@@ -95,8 +102,8 @@ class Blade:
     direction: Floats
     """Across it and where its edge cuts to, (2, 3), axes of the tool's frame."""
     member: Member
-    widths: Floats
-    """Length of the edge [m] that each of its points stands for, (edge,)."""
+    step: float
+    """How far points of the edge are apart [m]."""
     toughness: float
     """Energy to cut the body, an area [J/m2]."""
     puncture: float
@@ -130,9 +137,11 @@ class BladePath:
         self.swept = np.zeros((0, 3, 3))
         """What the edge has passed, triangles at rest [m]."""
         self.told = np.zeros(2 * m - e, BLADE_POINT)
-        self.told["give"][:e] = [tip_yields(body.material, 0.5 * width) for width in spec.widths]
+        self.told["give"][:e] = tip_yields(body.material, 0.5 * spec.step)
         self.plan, self.lost = 0, False
         """Number of the places; whether there was no room for what was cut."""
+        self._steps = 0
+        """Since it has been inside."""
         self._sides = self._both_sides()
         nodes, tets = body.cut.mesh.nodes, body.cut.mesh.tets
         self._whole = nodes, tets, np.repeat(np.arange(len(tets))[:, None], 2, axis=1)
@@ -162,10 +171,16 @@ class BladePath:
         rest = self._rest(self.cell, self.inner)
         across, ahead = (self._at_rest(way) for way in self._ways(at))
         was = self._cut(rest[:e], ahead[:e], fits) if inside else None
+        self._steps = self._steps + 1 if inside else 0
         if not inside:
             self.followed[:] = False
-        self.told["inside"][:e] = (self.outside[:e] <= NEAR) & ~self._is_cut(rest[:e], across[:e], ahead[:e])
-        self.told["limit"][:e] = spec.toughness * spec.widths
+        at_front = ~self._is_cut(rest[:e], across[:e], ahead[:e])
+        uncut = self._uncut(rest[:e], across[:e], ahead[:e])
+        self.told["inside"][:e] = (at_front & (self.outside[:e] <= NEAR)) | (uncut > 0.0)
+        self.told["limit"][:e] = spec.toughness * uncut
+        # until a step knows that the servo has it inside, no frame says that it is out
+        within = (self.outside <= NEAR) | (not inside)
+        self.told["within"] = np.append(within[:e], np.repeat(within[e:], 2))
         self.plan += 1
         self._place_edge()
         self._place_sides(rest[e:], across[e:])
@@ -224,6 +239,19 @@ class BladePath:
         start, share = rest + AHEAD * spacing * ahead - 0.5 * spacing * across, np.full(len(rest), np.inf)
         meet(start, spacing * across, self.swept, share)
         return share < np.inf
+
+    def _uncut(self, rest: Floats, across: Floats, ahead: Floats) -> Floats:
+        """Length [m] of the edge, of what each of its points stands for, that is in material not cut yet, (edge,)."""
+        t = (np.arange(2 * FINE) + 0.5) / (2 * FINE)
+        rest, across, ahead = (
+            ((1.0 - t)[:, None] * of[:-1, None] + t[:, None] * of[1:, None]).reshape(-1, 3)
+            for of in (rest, across, ahead)
+        )
+        n, outside = len(rest), np.full(len(rest), np.inf)
+        _locate(*self._whole, rest, np.zeros(n, np.intp), np.zeros((n, 4)), outside, np.zeros((n, 3, 3)))
+        counts = (outside <= (0.0 if self._steps > ENTERS else NEAR)) & ~self._is_cut(rest, across, ahead)
+        halves = counts.reshape(-1, 2, FINE).mean(axis=2) * 0.5 * self.spec.step
+        return np.append(halves[:, 0], 0.0) + np.insert(halves[:, 1], 0, 0.0)
 
     def _own(self) -> slice:
         """The body's inner points that are the blade's in this plan."""
