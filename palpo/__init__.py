@@ -79,7 +79,8 @@ _PLACES = {
     "app.report.outcome": ("Outcome",),
     "physics.contact.problem": ("ContactProblem", "ContactResult"),
     "config.parts": (
-        "ActiveGas", "AdmittanceSpec", "AirSpec", "AirtightGas", "Beam", "BellowsCup", "BladeSpec", "Block", "BodyFile",
+        "ActiveGas", "AdmittanceSpec", "AirSpec", "AirtightGas", "Beam", "BellowsCup", "BladeSpec", "Block",
+        "BodyFile",
         "BodyPoint", "Box", "BuckleConnector", "Bunny", "CableDrive", "CapConnector", "Capsule", "Contact",
         "Cues", "Cup", "CupFile", "CupLine", "CupModel", "Cylinder", "DrawnCup", "Elastic", "Ellipsoid",
         "ExactDistanceSpec", "FigureDrive", "FilesConnector", "FrameAttachment", "FreeDrive",

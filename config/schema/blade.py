@@ -18,12 +18,17 @@ class BladeSpec(Spec):
     body: str = Field(description="The tool: a rigid body, with a flat part behind the edge.")
     tissue: str = Field(description="The soft body, of linear tetrahedra, that it may cut.")
     edge: tuple[Position, Position] = Field(description="Ends of the edge, in the scene as it begins.")
-    towards: Direction = Field(description="Where it cuts to, in the blade's plane, in the scene as it begins.")
+    towards: Direction = Field(
+        description="Where it cuts to, in the blade's plane, in the scene as it begins."
+    )
     depth: Length = Field(gt=0, description="How far the blade's flat sides reach behind the edge.")
     puncture: Force = Field(gt=0, description="Push at which the edge breaks the surface.")
     toughness: Toughness = Field(gt=0, description="Energy that it takes to cut, for each area.")
     spacing: Length = Field(
-        0.003, ge=2e-4, le=0.05, description="About how far points of the blade that meet the tissue are apart."
+        0.003,
+        ge=2e-4,
+        le=0.05,
+        description="About how far points of the blade that meet the tissue are apart.",
     )
 
     @model_validator(mode="after")

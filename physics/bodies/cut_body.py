@@ -2,8 +2,8 @@
 
 Both sides have nodes of their own (palpo.physics.mesh.cutting). A node and its copy beyond the cut, which is
 where that node is at rest, must not go through each other: where the copy has come below, the two are joined
-across the cut by a stiffness, without friction. Elements that share their change of volume share it as they did
-before the cut, so that a cut that goes on leaves the body's energy as it is.
+across the cut by a stiffness, without friction. Elements that share their change of volume share it as they
+did before the cut, so that a cut that goes on leaves the body's energy as it is.
 
 Where a cut is to be torn first, a bond joins them in all directions, a cohesive law: up to a stress it is
 stiff, then the stress falls in proportion to the opening, to nothing where the work over the bond's area has

@@ -41,10 +41,11 @@ def make_flipped(
     """Of the triangles whose body may change its shape, soft (bodies,), at rest at x (n_points, 3) [m], but
     for those `parted` (k,)."""
     own = np.flatnonzero(soft[topology.point_body[topology.triangles[:, 0]]])
-    own = np.setdiff1d(own, np.asarray(parted, np.int64)).astype(np.int32)
-    n, facet, edge, point = (len(of) for of in (own, topology.triangles, topology.edges, x))
+    soft_ones: NDArray[np.int32] = np.setdiff1d(own, np.asarray(parted, np.int64)).astype(np.int32)
+    n, facet, edge, point = (len(of) for of in (soft_ones, topology.triangles, topology.edges, x))
     out = Flipped(
-        own, np.full(n, -2.0), np.zeros(facet, np.bool_), np.zeros(edge, np.bool_), np.zeros(point, np.bool_),
+        soft_ones, np.full(n, -2.0), np.zeros(facet, np.bool_), np.zeros(edge, np.bool_),
+        np.zeros(point, np.bool_),
         np.zeros(n), np.zeros((n, 3)), np.zeros((point, 3)),
     )  # fmt: skip
     find_flipped(out, topology.triangles, topology.triangle_edges, x)

@@ -51,19 +51,19 @@ class GrowingSurface:
         came, live = list[tuple[str, list[int], list[int]]](), list[int]()
         for triangle, of in zip(triangles.tolist(), sides, strict=True):
             own = [lines[_name(edges[e])] for e in of]
-            key = _turned(triangle, own)
-            if key not in rows:
+            name = _turned(triangle, own)
+            if name not in rows:
                 if len(came) == len(left):
                     return False
-                rows[key] = int(left[len(came)])
-                came.append((key, triangle, own))
-            live.append(rows[key])
+                rows[name] = int(left[len(came)])
+                came.append((name, triangle, own))
+            live.append(rows[name])
         t = self.topology
         for new in fresh:
             row = lines[_name(new)]
             t.edges[row], t.edge_opposite[row] = new[:2], new[2:]
-        for key, triangle, own in came:
-            t.triangles[rows[key]], t.triangle_edges[rows[key]] = triangle, own
+        for name, triangle, own in came:
+            t.triangles[rows[name]], t.triangle_edges[rows[name]] = triangle, own
         self._edges, self._triangles, self._spare = lines, rows, self._spare[len(fresh) :]
         self.parted = np.setdiff1d(self._rows, live)
         return True
@@ -87,7 +87,5 @@ def _edges_of(triangles: list[list[int]]) -> tuple[list[Key], list[list[int]]]:
         for one, two, other in ((a, b, c), (b, c, a), (c, a, b)):
             third.setdefault((min(one, two), max(one, two)), [-1, -1])[one > two] = other
     number = {pair: k for k, pair in enumerate(third)}
-    sides = [
-        [number[(min(p, q), max(p, q))] for p, q in ((a, b), (b, c), (c, a))] for a, b, c in triangles
-    ]
+    sides = [[number[(min(p, q), max(p, q))] for p, q in ((a, b), (b, c), (c, a))] for a, b, c in triangles]
     return [(*pair, *both) for pair, both in third.items()], sides

@@ -107,7 +107,9 @@ class Contacts(NamedTuple):
     limits: NDArray[np.float64]  # (c, 2) least and most force along the normal [N] of a point of a shaft,
     # which is held across it (palpo.physics.contact.shaft_law); infinite for contacts
     give_along: NDArray[np.float64]  # (c,) [m/N] of such a point, by which it gives along its normal
-    sheet: NDArray[np.bool_]  # (c,) whether such a point is of a sheet, which is free along its second tangent
+    sheet: NDArray[
+        np.bool_
+    ]  # (c,) whether such a point is of a sheet, which is free along its second tangent
     anchored: NDArray[np.bool_]  # (c,) whether the detector has filled the next two
     offset: NDArray[np.float64]  # (c, 3) [m] slip since friction last gave way, world axes
     force: NDArray[np.float64]  # (c, 3) on body 1 [N], world axes: of the last step, later of this one

@@ -1,21 +1,21 @@
 """A blade in tissue, in a step of the engine: its edge is held up by what it cuts, its sides by the lips.
 
-A blade is a flat sheet of points, those of its edge first, then two for each place of its sides. A low loop has
-placed *inner points* of the tissue where they were as a frame was made
+A blade is a flat sheet of points, those of its edge first, then two for each place of its sides. A low loop
+has placed *inner points* of the tissue where they were as a frame was made
 (palpo.physics.systems.multirate.blade_paths), and parts the mesh where the edge has passed.
 
     outside  the tool touches the tissue as any other, until it is pushed by the puncture force
     edge     is held by the material across the blade and free along it; where it stands at the front of its
              cut, the material bears up to its toughness times the length that the point stands for, and gives
              way there
-    sides    each lip of the cut bears on its side, without friction: where both bear at once, as they do beside
-             the edge, nothing would say how hard
+    sides    each lip of the cut bears on its side, without friction: where both bear at once, as they do
+             beside the edge, nothing would say how hard
 
 A front that the edge has cut stays where it is in the material: drawn back, the blade is free, and pushed in
 again it cuts from there on. Between edge and nodes lies tissue that the mesh does not resolve: a point of the
-edge yields by it, which goes with its force. The row of a front is that of a needle's tip (palpo.physics.contact.
-shaft_law; Duriez, Guebert, Marchal, Cotin & Grisoni 2009), with a force that is the fracture's: toughness
-times length (A. G. Atkins, The Science and Engineering of Cutting, 2009, section 3.3).
+edge yields by it, which goes with its force. The row of a front is that of a needle's tip
+(palpo.physics.contact.shaft_law; Duriez, Guebert, Marchal, Cotin & Grisoni 2009), with a force that is the
+fracture's: toughness times length (A. G. Atkins, The Science and Engineering of Cutting, 2009, section 3.3).
 """
 
 from typing import Any, NamedTuple
@@ -45,8 +45,8 @@ ACROSS, TOWARDS, ALONG = 0, 1, 2
 
 @of_process("asked")
 class InsertedBlade(NamedTuple):
-    """A blade of m points, the first e of them on its edge, the others by turns for the lip that ACROSS points
-    to and for the one behind."""
+    """A blade of m points, the first e of them on its edge, the others by turns for the lip that ACROSS
+    points to and for the one behind."""
 
     frame: ConstraintFrame
     control: NDArray[np.int64]
@@ -117,8 +117,9 @@ def _inner(s, k):
 @kernel
 def _ask(s, side, h):
     asked = s.asked
-    return DONE == call_unit(
-        asked.unit[side], PLACE, asked.state[side], asked.look[side], address_of(asked.problem), h
+    return (
+        call_unit(asked.unit[side], PLACE, asked.state[side], asked.look[side], address_of(asked.problem), h)
+        == DONE
     )
 
 

@@ -67,9 +67,9 @@ BLADES, BLADE_POINTS = 2, 64
 BLADE_POINT = np.dtype(
     [("within", np.bool_), ("inside", np.bool_), ("limit", np.float64), ("give", np.float64)]
 )
-"""Of a blade's point, as a frame was made: whether it was within the body; whether tissue met it there; what the tissue bears there before it
-gives way [N], to be cut by an edge, to be rubbed by a side; and by how much it yields to it beside what the
-mesh does [m/N]."""
+"""Of a blade's point, as a frame was made: whether it was within the body; whether tissue met it there;
+what the tissue bears there before it gives way [N], to be cut by an edge, to be rubbed by a side; and by
+how much it yields to it beside what the mesh does [m/N]."""
 
 
 class Capacity(NamedTuple):

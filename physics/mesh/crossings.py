@@ -44,7 +44,7 @@ def crossings(nodes: Floats, edges: Ints, surface: Floats) -> Floats:
 
 @kernel
 def meet(first, way, surface, share):
-    """share (k,) = the least of it and where lines from `first` along `way` (k, 3) cross triangles (t, 3, 3)."""
+    """share (k,) = the least of it and where lines from `first` by `way` (k, 3) cross triangles (t, 3, 3)."""
     u, v, at, normal, cross = np.empty(3), np.empty(3), np.empty(3), np.empty(3), np.empty(3)
     for s in range(surface.shape[0]):
         for i in range(3):

@@ -27,9 +27,9 @@ class TetMesh:
     nodes: [m], shape (n, 3). tets: node indices, shape (m, 4), det(x1 - x0, x2 - x0, x3 - x0) > 0.
     filled: share of each element that is of material, shape (m,), where a cut goes through some
     (palpo.physics.mesh.cutting); all of it without.
-    labels: of the elements, shape (m,), where a file has them. patches: of the elements, shape (m,), where they
-    are told (palpo.physics.mesh.patches).
-    The constructor trusts its arrays; `validate_tets` checks arrays of unknown origin.
+    labels: of the elements, shape (m,), where a file has them. patches: of the elements, shape (m,), where
+    they are told (palpo.physics.mesh.patches). The constructor trusts its arrays; `validate_tets` checks
+    arrays of unknown origin.
     """
 
     nodes: NDArray[np.float64]

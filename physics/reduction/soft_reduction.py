@@ -147,7 +147,7 @@ class SoftReduction:
         return new
 
     def extended(self, model: BodyModel, was: NDArray[np.int64]) -> BodyModel:
-        """A model of the body before it was cut on, with what has parted: that moves as one until the next."""
+        """A model of the body before it was cut on, whose parted nodes move as one until the next."""
         body = self.body
         assert isinstance(body, CutBody)
         rows = np.searchsorted(self.free, was[body.free])
@@ -156,7 +156,11 @@ class SoftReduction:
         if len(places):
             places = body.with_inner(places[: body.nodes][was])
         return model._replace(
-            body=copy(body), basis=model.basis[dofs], motions=model.motions[dofs], share=model.share[:, dofs], places=places
+            body=copy(body),
+            basis=model.basis[dofs],
+            motions=model.motions[dofs],
+            share=model.share[:, dofs],
+            places=places,
         )
 
     def wait(self) -> None:

@@ -17,7 +17,8 @@ from palpo.config.words import ConfigError
 from palpo.physics.systems.snap.connectors.registry import generate
 
 SHIPPED = [
-    "beams", "biopsy", "cut", "eye", "fold", "grooves", "incision", "mixed-cup", "mixed-snap", "needle", "organ",
+    "beams", "biopsy", "cut", "eye", "fold", "grooves", "incision", "mixed-cup", "mixed-snap", "needle",
+    "organ",
     "probe", "stiffening", "three-rates", "wire",
 ]  # fmt: skip
 QUASISTATIC = ["mixed-press"]

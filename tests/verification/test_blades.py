@@ -49,7 +49,7 @@ rotational_damping = 0.002
 
 
 def lead(state: palpo.State, path: list[tuple[float, float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
-    """Forces on the hand [N] and the edge's height [m], each 5 ms along rows of seconds and x, y, z [mm] off the start."""
+    """Forces on the hand [N] and the edge's height [m], each 5 ms along rows of seconds and x, y, z [mm]."""
     way, found, begun = np.array(path), [], state.time
     for k in range(round(way[-1, 0] / 0.005)):
         hand = [np.interp((k + 1) * 0.005, way[:, 0], way[:, i]) * 1e-3 for i in (1, 2, 3)]
@@ -138,7 +138,7 @@ def test_two_rates_cut_as_everything_at_the_servos_rate_does() -> None:
 
 def test_a_copy_of_a_state_in_the_cut_goes_on_bit_for_bit(model: palpo.Model) -> None:
     state = model.start()
-    lead(state, IN[:2] + [(1.2, 0, -8.0, 0)])
+    lead(state, [*IN[:2], (1.2, 0, -8.0, 0)])
     other = state.copy()
     on = [(0.0, 0, -8.0, 0), (0.6, 1.0, -11.0, 1.0)]
     for one, two in zip(lead(state, on), lead(other, on), strict=True):
@@ -205,7 +205,9 @@ def test_a_surface_that_grows_keeps_what_frames_name() -> None:
         }
         for t in live:
             a, b, c = topology.triangles[t]
-            for one, two, third, edge in zip((a, b, c), (b, c, a), (c, a, b), topology.triangle_edges[t], strict=True):
+            for one, two, third, edge in zip(
+                (a, b, c), (b, c, a), (c, a, b), topology.triangle_edges[t], strict=True
+            ):
                 side = 0 if tuple(topology.edges[edge]) == (one, two) else 1
                 assert set(topology.edges[edge]) == {one, two}
                 assert topology.edge_opposite[edge, side] == third

@@ -9,8 +9,8 @@ import scipy.sparse.linalg as sl
 from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.cut_surface import Room
 from palpo.physics.mesh.crossings import crossings, mesh_edges
+from palpo.physics.mesh.cut_surface import Room
 from palpo.physics.mesh.cutting import CutMesh, cut_mesh
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.tet import TetMesh

@@ -302,7 +302,8 @@ def _blades(
         assert isinstance(solid, CutBody) and isinstance(body, Soft)
         told = Blade(
             first[number] + np.arange(at, at + 3, dtype=np.int32), weights, columns,
-            np.array([across, towards]) @ rotation, member, length / (columns - 1), blade.toughness, blade.puncture, blade.spacing,
+            np.array([across, towards]) @ rotation, member, length / (columns - 1),
+            blade.toughness, blade.puncture, blade.spacing,
         )  # fmt: skip
         first_inner = len(solid.surface.corners)
         found.append(BladePath(k, told, first_inner, incised(spec, body, solid.cut.mesh)[1]))

@@ -157,7 +157,9 @@ class Visual(Picture):
                 soft = self.members[number].body
                 # after its nodes come the fields of cavities, which are no places, or points of cuts
                 n_points = soft.count if isinstance(soft, CutBody) else len(soft.mesh.nodes)
-                fixed = soft.fixed[soft.fixed < len(soft.cut.nodes)] if isinstance(soft, CutBody) else soft.fixed
+                fixed = (
+                    soft.fixed[soft.fixed < len(soft.cut.nodes)] if isinstance(soft, CutBody) else soft.fixed
+                )
                 if isinstance(soft, CutBody) and soft.surface.room.triangles > len(soft.surface.triangles):
                     room = soft.surface.room.triangles
                     more = {"face_room": room, "first_face": sum(d.face_room for d in shapes.drawables)}

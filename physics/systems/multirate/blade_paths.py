@@ -30,11 +30,11 @@ NEAR = 0.4
 be held by it in the tick that it breaks through."""
 
 ENTERS = 2
-"""Steps inside from which on only what is in the material counts as cut: until then the edge is at the skin, which
-has given way in a tick that no frame knew of."""
+"""Steps inside from which on only what is in the material counts as cut: until then the edge is at the
+skin, which has given way in a tick that no frame knew of."""
 
 FAR = 1.5
-"""The same of a place at which the edge is still followed outside, so that the skin is cut where it passes."""
+"""The same of a place at which an edge outside is still followed, so that it cuts the skin it passes."""
 
 MOVED = 0.05
 """Share of the points' distance by which the edge must have moved for its way to be a surface."""
@@ -53,8 +53,9 @@ AHEAD = 0.25
 def _locate(x, tets, sides, at, cell, inner, outside, inverse):
     """The elements in which the least weight of points at (k, 3) is greatest, with their weights (k, 4).
 
-    x (n, 3): of the nodes; elements lie in the middle between both of their `sides` (m, 2). outside (k,): by how
-    much that weight is below 0. inverse (k, 3, 3): of the edges from an element's first corner, as columns.
+    x (n, 3): of the nodes; elements lie in the middle between both of their `sides` (m, 2). outside (k,): by
+    how much that weight is below 0. inverse (k, 3, 3): of the edges from an element's first corner, as
+    columns.
     """
     c, a, best = np.empty((4, 3)), np.empty((3, 3)), np.empty(3)
     for e in range(sides.shape[0]):
@@ -116,9 +117,9 @@ class BladePath:
     """The places of one blade in one body; `number` is its place in a frame.
 
     The blade's points are e on its edge, then two for each of the s places of its sides: on the lip that is
-    across, and on the one behind. The body's inner points from `first` on are its own, twice as many: those of
-    one plan and of the next by turns, so that a point never has another place while the servo's forces on it
-    are not yet the body's.
+    across, and on the one behind. The body's inner points from `first` on are its own, twice as many: those
+    of one plan and of the next by turns, so that a point never has another place while the servo's forces on
+    it are not yet the body's.
     """
 
     def __init__(self, number: int, spec: Blade, first: int, shares: Floats) -> None:
@@ -132,7 +133,7 @@ class BladePath:
         self.outside = np.full(m, np.inf)
         """By how much the least of these is below 0."""
         self.edge = np.zeros((spec.edge, 3))
-        """Places of the edge in the material at rest [m] to which it has cut; of those that are `followed`."""
+        """Places of the edge in the material at rest [m] to which it has cut, of those `followed`."""
         self.followed = np.zeros(spec.edge, bool)
         self.swept = np.zeros((0, 3, 3))
         """What the edge has passed, triangles at rest [m]."""
@@ -160,13 +161,21 @@ class BladePath:
     def look(self, x: Floats, inside: bool, fits: Fits) -> NDArray[np.int64] | None:
         """Where the blade is, with the tool where x (points, 3) [m] has it, and what its edge has cut.
 
-        inside: whether the servo has it in the tissue. fits: see CutSurface.follow. Returns what CutBody.cut_on does if the body was cut.
+        inside: whether the servo has it in the tissue. fits: see CutSurface.follow. Returns what
+        CutBody.cut_on does if the body was cut.
         """
         spec, e = self.spec, self.spec.edge
         at = spec.weights @ x[spec.points]
         self.outside[:] = np.inf
         _locate(
-            self.body.x, self.body.cut.tets, self._sides, at, self.cell, self.inner, self.outside, self._inverse
+            self.body.x,
+            self.body.cut.tets,
+            self._sides,
+            at,
+            self.cell,
+            self.inner,
+            self.outside,
+            self._inverse,
         )
         rest = self._rest(self.cell, self.inner)
         across, ahead = (self._at_rest(way) for way in self._ways(at))
@@ -207,7 +216,7 @@ class BladePath:
         return np.asarray(np.einsum("kw,kwi->ki", shift, corners[:, 1:] - corners[:, :1]))
 
     def _cut(self, rest: Floats, ahead: Floats, fits: Fits) -> NDArray[np.int64] | None:
-        """Cut what the edge has swept since it was at `edge`; where it has just come, from before the skin."""
+        """Cut what the edge has swept since it was at `edge`; where it has just come, from above the skin."""
         spacing, now, here = self.spec.spacing, rest, self.outside[: self.spec.edge] <= FAR
         came = here & ~self.followed
         self.edge[came] = now[came] - self.body.side * ahead[came]
@@ -241,7 +250,9 @@ class BladePath:
         return share < np.inf
 
     def _uncut(self, rest: Floats, across: Floats, ahead: Floats) -> Floats:
-        """Length [m] of the edge, of what each of its points stands for, that is in material not cut yet, (edge,)."""
+        """Length [m] of the edge, of what each of its points stands for, that is in material not cut yet,
+        (edge,).
+        """
         t = (np.arange(2 * FINE) + 0.5) / (2 * FINE)
         rest, across, ahead = (
             ((1.0 - t)[:, None] * of[:-1, None] + t[:, None] * of[1:, None]).reshape(-1, 3)
@@ -269,7 +280,7 @@ class BladePath:
         )
 
     def _place_sides(self, rest: Floats, across: Floats) -> None:
-        """Inner points on both lips, where a line across the blade through its places (s, 3) meets the cut."""
+        """Inner points on both lips, where lines across the blade by its places (s, 3) meet the cut."""
         e, reach, share = self.spec.edge, LINE * self.spec.spacing, np.full(len(rest), np.inf)
         start, way = rest - reach * across, 2.0 * reach * across
         meet(start, way, self.swept, share)

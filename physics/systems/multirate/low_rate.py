@@ -278,6 +278,7 @@ class LowRate(SlowLoop):
 
     def part(self, member: Member, was: NDArray[np.int64]) -> None:
         """A body has been cut on, as CutBody.cut_on tells: its surface is another one."""
+        assert isinstance(member.body, CutBody)
         self.scene.rest[member.span] = member.body.at_rest()
         self.broadphase = self._search()
 
@@ -318,7 +319,7 @@ class LowRate(SlowLoop):
         body stand side by side.
         """
         capacity = self.scene.capacity
-        inside = [path.points() for path in (*self.paths, *self.blades)]
+        inside = [path.points() for path in self.paths] + [blade.points() for blade in self.blades]
         kept = np.concatenate([self.attached, *inside]).astype(np.int32)
         chosen = distinct(np.concatenate([kept, self.ranked(within)]).astype(np.int32))
         share = self.budget.contacts
@@ -362,8 +363,10 @@ class LowRate(SlowLoop):
         frame.mode_body[f] = 0
         if scene.air is not None:
             scene.air.write(frame, f)
-        for path in (*self.paths, *self.blades):
+        for path in self.paths:
             path.write(frame, f)
+        for blade in self.blades:
+            blade.write(frame, f)
         self._write_pairs(frame, f)
         return f
 
