@@ -21,7 +21,7 @@ from palpo.physics.fem.facet_yield import mean_longest_edge
 from palpo.physics.fem.laws import LINEAR
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.crossings import crossings, mesh_edges
-from palpo.physics.mesh.cut_surface import Room
+from palpo.physics.mesh.cut_surface import CutRoom
 from palpo.physics.mesh.cutting import cut_mesh, of_copies
 from palpo.physics.mesh.hex import HexMesh
 from palpo.physics.mesh.quadratic import EDGES, QuadraticTetMesh, with_chosen_middles
@@ -40,7 +40,7 @@ bonded, pressed block err by 3% at 0.3, 18% at 0.45 and without bound above, tho
 10% at most (tests/verification/test_patches.py). They cost a slow step 1.2 times the time."""
 
 
-MORE = Room(1, 4, 8)
+MORE = CutRoom(1, 4, 8)
 """Nodes, points and triangles that a body has room for where a blade may cut it, by its nodes: enough for
 a cut through each third edge of a mesh."""
 
@@ -97,8 +97,8 @@ def _cut_part(
         raise InputError(f"{key}: the file holds hexahedra; a body that is cut is of linear tetrahedra.")
     edges, shares, held = incised(spec, body, mesh)
     cut, blades = cut_mesh(mesh, shares), [blade for blade in spec.blades if blade.tissue == body.name]
-    now = Room(len(cut.copies), len(cut.corners), len(cut.triangles))
-    room = Room(*(have + more * len(mesh.nodes) for have, more in zip(now, MORE, strict=True)))
+    now = CutRoom(len(cut.copies), len(cut.corners), len(cut.triangles))
+    room = CutRoom(*(have + more * len(mesh.nodes) for have, more in zip(now, MORE, strict=True)))
     solid = CutBody(
         body.name, cut, material, fixed, spec.gravity, elements_of(body, mesh, large=False),
         of_copies(cut, edges, held), room if blades else None, sum(2 * blade.points for blade in blades),

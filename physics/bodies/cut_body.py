@@ -22,7 +22,7 @@ from palpo.physics.bodies.links import add_link_forces, add_links
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.assembly import to_csc
 from palpo.physics.fem.material import Material
-from palpo.physics.mesh.cut_surface import CutSurface, Room
+from palpo.physics.mesh.cut_surface import CutRoom, CutSurface
 from palpo.physics.mesh.cutting import CutMesh
 from palpo.physics.mesh.patches import patches_of
 from palpo.physics.mesh.tet import TetMesh
@@ -65,7 +65,7 @@ class CutBody(SoftBody):
     def __init__(
         self, name: str, cut: CutMesh, material: Material, fixed: ArrayLike = (),
         gravity: ArrayLike = (0.0, -9.81, 0.0), elements: str | None = None,
-        toughness: Floats | None = None, room: Room | None = None, beside: int = 0,
+        toughness: Floats | None = None, room: CutRoom | None = None, beside: int = 0,
     ) -> None:  # fmt: skip
         self.surface = CutSurface(cut, room)
         self._held, self._kind = np.asarray(fixed, np.int64), elements

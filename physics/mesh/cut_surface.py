@@ -15,7 +15,7 @@ from palpo.physics.mesh.cutting import CutMesh
 Ints = NDArray[np.int64]
 
 
-class Room(NamedTuple):
+class CutRoom(NamedTuple):
     """How many there may be of a cut body's further nodes, points of the surface, and triangles."""
 
     copies: int
@@ -29,8 +29,8 @@ class CutSurface:
     corners, weights (p, 4): what the points ride on; of those not there yet, nothing. triangles (t, 3).
     """
 
-    def __init__(self, cut: CutMesh, room: Room | None = None) -> None:
-        room = room or Room(len(cut.copies), len(cut.corners), len(cut.triangles))
+    def __init__(self, cut: CutMesh, room: CutRoom | None = None) -> None:
+        room = room or CutRoom(len(cut.copies), len(cut.corners), len(cut.triangles))
         self.room, self.nodes = room, len(cut.mesh.nodes) + room.copies
         self.corners = np.zeros((room.points, 4), np.int32)
         self.weights = np.zeros((room.points, 4))

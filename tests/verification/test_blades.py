@@ -7,7 +7,7 @@ import palpo
 from palpo.physics.collision.growing_surface import GrowingSurface
 from palpo.physics.collision.topology import LOW, CollisionShape, join_shapes
 from palpo.physics.mesh.crossings import crossings, mesh_edges
-from palpo.physics.mesh.cut_surface import CutSurface, Room
+from palpo.physics.mesh.cut_surface import CutRoom, CutSurface
 from palpo.physics.mesh.cutting import cut_mesh
 from palpo.physics.mesh.generate import block
 
@@ -179,7 +179,7 @@ def test_a_surface_that_grows_keeps_what_frames_name() -> None:
     """Rows that were taken never change; those that count are the surface with its edges and their sides."""
     mesh, rng = block((0.06, 0.02, 0.03), (6, 3, 3)), np.random.default_rng(3)
     edges, _ = mesh_edges(mesh.tets)
-    shares, room = np.full(len(edges), np.nan), Room(400, 2000, 4000)
+    shares, room = np.full(len(edges), np.nan), CutRoom(400, 2000, 4000)
     cut = cut_mesh(mesh, shares)
     surface = CutSurface(cut, room)
     count, spare = surface.nodes + room.points, room.triangles - len(surface.triangles)

@@ -10,7 +10,7 @@ from palpo.physics.bodies.cut_body import CutBody
 from palpo.physics.bodies.soft import SoftBody
 from palpo.physics.fem.material import Material
 from palpo.physics.mesh.crossings import crossings, mesh_edges
-from palpo.physics.mesh.cut_surface import Room
+from palpo.physics.mesh.cut_surface import CutRoom
 from palpo.physics.mesh.cutting import CutMesh, cut_mesh
 from palpo.physics.mesh.generate import block
 from palpo.physics.mesh.tet import TetMesh
@@ -244,7 +244,7 @@ def test_a_cut_that_goes_on_leaves_a_moving_body_as_it_is() -> None:
     mesh = _mesh()
     edges, _ = mesh_edges(mesh.tets)
     shares, cut, rng = np.full(len(edges), np.nan), None, np.random.default_rng(5)
-    ends, room = _at(mesh, -0.03), Room(400, 2000, 4000)
+    ends, room = _at(mesh, -0.03), CutRoom(400, 2000, 4000)
     body = CutBody("a", cut_mesh(mesh, shares), GEL, ends, STILL, room=room)
     body.x[body.free] += 2e-4 * rng.standard_normal((len(body.free), 3))
     body.v[:] = 0.1 * rng.standard_normal(body.n_dof)
@@ -274,7 +274,7 @@ def test_a_cut_that_goes_on_leaves_a_moving_body_as_it_is() -> None:
 def test_a_cut_without_room_changes_nothing() -> None:
     mesh = _mesh()
     edges, _ = mesh_edges(mesh.tets)
-    body = CutBody("a", cut_mesh(mesh, np.full(len(edges), np.nan)), GEL, room=Room(3, 2000, 4000))
+    body = CutBody("a", cut_mesh(mesh, np.full(len(edges), np.nan)), GEL, room=CutRoom(3, 2000, 4000))
     before, faces = body.cut, body.surface.triangles.copy()
     assert body.cut_on(_cut(mesh, (1.0, 0.4, 0.1), 0.004)) is None
     assert body.cut is before
