@@ -307,6 +307,9 @@ class SceneSpec(BaseScene):
                 said = f'this body is kind = "{tissue.kind}"; a blade cuts a soft one, "tets"'
                 raise refuse(said, *path, "tissue")
             tissue.check_cut("a body that a blade cuts", ("bodies", tissue.name))
+            if tissue.material.law != "linear":
+                said = 'a body that a blade cuts follows law = "linear"'
+                raise refuse(said, "bodies", tissue.name, "material", "law")
             if not tissue.fixed:
                 said = "a body that a blade cuts needs nodes that never move"
                 raise refuse(said, "bodies", tissue.name, "fixed")

@@ -27,6 +27,7 @@ def _loaded(*changes: str) -> Any:
         ('blades.0.tissue="liver"', "blades[0].tissue", "no such body"),
         ('bodies.gel.elements="tet10"', "bodies.gel.elements", "linear tetrahedra"),
         ('bodies.gel.solver="multigrid"', "bodies.gel.solver", "factors"),
+        ('bodies.gel.material.law="neo-hookean"', "bodies.gel.material.law", "linear"),
         ("bodies.gel.fixed=[]", "bodies.gel.fixed", "never move"),
         ('interface.kind="monolithic"', "interface.kind", "krylov"),
         ('solver.name="anderson"', "solver.name", "gauss-seidel"),

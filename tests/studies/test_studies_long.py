@@ -79,6 +79,12 @@ def test_no_needle_leaves_anything_behind(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_no_blade_leaves_anything_behind(tmp_path: Path) -> None:
+    claims = run_study("random-cuts", tmp_path, quick=True, console=QUIET)
+    assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
+
+
+@pytest.mark.slow
 def test_bodies_of_several_rates_and_hands_are_the_whole_scene_at_1_khz(tmp_path: Path) -> None:
     claims = run_study("mixed-accuracy", tmp_path, quick=True, console=QUIET)
     assert claims and all(claim.holds for claim in claims), [c for c in claims if not c.holds]
