@@ -8,6 +8,9 @@ from palpo.config.schema.base import Spec, refuse
 from palpo.config.schema.units import Force, Length, Toughness
 from palpo.config.schema.vectors import Direction, Position
 
+LONGEST = 10.0
+"""Most [m] that a blade may be long or deep."""
+
 MOST = 64
 """Points of a blade that a frame has room for."""
 
@@ -37,6 +40,9 @@ class BladeSpec(Spec):
         length = math.hypot(*along)
         if not length > 0.0:
             raise refuse("both ends are one point; give an edge", "edge")
+        for key, size in (("edge", length), ("depth", self.depth)):
+            if size > LONGEST:
+                raise refuse(f"{size:g} m is longer than {LONGEST:g} m, the most that a blade may be", key)
         if abs(sum(a * b for a, b in zip(along, self.towards, strict=True))) > 0.95 * length * math.hypot(
             *self.towards
         ):

@@ -17,6 +17,8 @@ def _loaded(*changes: str) -> Any:
     ("change", "key", "said"),
     [
         ("blades.0.edge=[[0, 0, 0], [0, 0, 0]]", "blades[0].edge", "one point"),
+        ("blades.0.edge.0.0=1e308", "blades[0].edge", "longer than"),
+        ("blades.0.depth=1e9", "blades[0].depth", "longer than"),
         ("blades.0.towards=[0, 1, -1]", "blades[0].towards", "along the edge"),
         ("blades.0.spacing=0.001", "blades[0].spacing", "at most 64"),
         ("blades.0.depth=0", "blades[0].depth", ""),
