@@ -123,6 +123,27 @@ def test_out_it_touches_nothing_and_leaves_the_gel_as_heavy_and_at_rest(model: p
     assert np.abs(body.x[: len(sunk)] - sunk).max() < 0.3e-3
 
 
+def test_a_cut_that_gapes_presses_a_blade_from_one_side_at_most() -> None:
+    """Each lip bears on its own side of the blade: taken for one another, they would be drawn together."""
+    path = np.array([[0, 26, -1], [0.6, 12, -1], [1.8, 12, -14], [2.2, 12, -8], [3.0, 12, -8]]) * [
+        1,
+        1e-3,
+        1e-3,
+    ]
+    state = palpo.load("cut").build().start()
+    for k in range(600):
+        hand = [-0.002, *(np.interp((k + 1) * 0.005, path[:, 0], path[:, i]) for i in (1, 2))]
+        state.step(hand=hand, ticks=5)
+    body, contacts = state.rig.scene.members[0].body, state.rig.high.engine.contacts
+    found = contacts.count[0]["found"]
+    opening = np.linalg.norm(body.x[body._pairs[:, 1]] - body.x[body._pairs[:, 0]], axis=1)
+    assert state.rig.high.incised[0]["inside"] == 1 and opening.max() > 2e-4
+    edge = state.rig.scene.blades[0].spec.edge
+    pressed = contacts.identity[:found][np.linalg.norm(contacts.force[:found], axis=1) > 1e-5]
+    places = (pressed[pressed >= edge] - edge) // 2
+    assert len(places) == len(np.unique(places))
+
+
 def test_two_rates_cut_as_everything_at_the_servos_rate_does() -> None:
     found = []
     for rate in (50.0, 1000.0):

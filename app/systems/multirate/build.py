@@ -28,7 +28,7 @@ from palpo.physics.exchange.constraint_frame import Capacity
 from palpo.physics.gas.flood import thresholds
 from palpo.physics.gas.law import OutsideAir
 from palpo.physics.reduction.soft_reduction import MOST
-from palpo.physics.systems.multirate.blade_paths import Blade, BladePath
+from palpo.physics.systems.multirate.blade_paths import Blade, BladePath, axes_of
 from palpo.physics.systems.multirate.member import Member
 from palpo.physics.systems.multirate.member_cavities import MemberCavities
 from palpo.physics.systems.multirate.needle_paths import Needle, NeedlePath
@@ -295,14 +295,12 @@ def _blades(
         along, back = np.meshgrid(np.linspace(0.0, 1.0, columns), np.linspace(0.0, 1.0, rows + 1))
         weights = np.column_stack([(1.0 - along - back).ravel(), along.ravel(), back.ravel()])
         length = float(np.linalg.norm(own[1] - own[0]))
-        towards = (own[0] - own[2]) / blade.depth
-        across = np.cross(towards, (own[1] - own[0]) / length)
         rotation = quaternion_matrix(part.body.state.q[0])  # type: ignore[union-attr]
         solid, body = member.body, spec.body(blade.tissue)
         assert isinstance(solid, CutBody) and isinstance(body, Soft)
         told = Blade(
             first[number] + np.arange(at, at + 3, dtype=np.int32), weights, columns,
-            np.array([across, towards]) @ rotation, member, length / (columns - 1),
+            np.array(axes_of(weights @ own, columns)) @ rotation, member, length / (columns - 1),
             blade.toughness, blade.puncture, blade.spacing,
         )  # fmt: skip
         first_inner = len(solid.surface.corners)

@@ -156,6 +156,7 @@ class MultirateRig(Rig):
         lost = int(self.high.engine.count["lost"][0])
         if lost:
             found.append(f"{lost} contacts were dropped: capacity full; raise contact.max_contacts.")
+        found += [_no_room(blade.body.name) for blade in self.scene.blades if blade.lost]
         found += [_crushed(name, *told) for low in self.lock.lows for name, told in low.crushed.items()]
         return found + [_falls(name) for name in self.scene.falling] + self._mass_ratio()
 
@@ -178,6 +179,10 @@ def _crushed(name: str, most: int, steps: int) -> str:
         f"In {steps} slow steps {name} was crushed: up to {most} of its elements were turned inside out, and "
         "what was felt then is not its material's. Press less deep, or give it a material.law that resists."
     )
+
+
+def _no_room(name: str) -> str:
+    return f"{name} has no room for a longer cut: the blade goes on, and its mesh is cut no farther."
 
 
 def _falls(name: str) -> str:

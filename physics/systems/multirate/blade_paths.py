@@ -90,6 +90,14 @@ def _locate(x, tets, sides, at, cell, inner, outside, inverse):
                         inverse[k, j, i] = a[j, i] / volume
 
 
+def axes_of(at: Floats, edge: int) -> tuple[Floats, Floats]:
+    """Unit vectors across a blade and where its edge cuts to, of points at (m, 3) [m], `edge` on it."""
+    along, behind = at[edge - 1] - at[0], at[edge:].mean(axis=0) - at[:edge].mean(axis=0)
+    ahead = behind @ along / (along @ along) * along - behind
+    across = np.cross(along, ahead)
+    return across / np.linalg.norm(across), ahead / np.linalg.norm(ahead)
+
+
 @dataclass(frozen=True)
 class Blade:
     """A blade that may cut a body."""
@@ -140,7 +148,7 @@ class BladePath:
         self.told = np.zeros(2 * m - e, BLADE_POINT)
         self.told["give"][:e] = tip_yields(body.material, 0.5 * spec.step)
         self.plan, self.lost = 0, False
-        """Number of the places; whether there was no room for what was cut."""
+        """Number of the places; whether once there was no room for what was cut."""
         self._steps = 0
         """Since it has been inside."""
         self._sides = self._both_sides()
@@ -178,7 +186,7 @@ class BladePath:
             self._inverse,
         )
         rest = self._rest(self.cell, self.inner)
-        across, ahead = (self._at_rest(way) for way in self._ways(at))
+        across, ahead = (self._at_rest(way) for way in axes_of(at, e))
         was = self._cut(rest[:e], ahead[:e], fits) if inside else None
         self._steps = self._steps + 1 if inside else 0
         if not inside:
@@ -199,14 +207,6 @@ class BladePath:
         """Places at rest (k, 3) [m] of weights (k, 4) in elements."""
         mesh = self.body.cut.mesh
         return np.einsum("kw,kwi->ki", inner, mesh.nodes[mesh.tets[cell]])
-
-    def _ways(self, at: Floats) -> tuple[Floats, Floats]:
-        """Unit vectors across the blade and where its edge cuts to, for points at (m, 3) [m]."""
-        e = self.spec.edge
-        along, behind = at[e - 1] - at[0], at[e:].mean(axis=0) - at[:e].mean(axis=0)
-        ahead = behind @ along / (along @ along) * along - behind
-        across = np.cross(along, ahead)
-        return across / np.linalg.norm(across), ahead / np.linalg.norm(ahead)
 
     def _at_rest(self, way: Floats) -> Floats:
         """Of a vector (3,) what it is in the material at rest at each place, (m, 3)."""
@@ -237,7 +237,7 @@ class BladePath:
             return None
         shares = np.where(np.isnan(self.shares), met, self.shares)
         was = self.body.cut_on(cut_mesh(mesh, shares, self.body.cut), fits)
-        self.lost = was is None
+        self.lost |= was is None
         if was is not None:
             self.shares, self._sides = shares, self._both_sides()
         return was
