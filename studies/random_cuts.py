@@ -146,7 +146,7 @@ def _cut(state: State, rng: np.random.Generator) -> dict[str, Any]:
     half = np.sort(np.concatenate([t[:, [0, 1]], t[:, [1, 2]], t[:, [2, 0]]]), axis=1)
     return {
         "peak_N": peak, "given_J": given, "cut_J": float(told["work"]), "parted": len(body.cut.copies),
-        "inside": int(told["inside"]), "held": len(state.contacts.points),
+        "inside": int(told["inside"]), "held": int(state.contacts.forces.any(axis=1).sum()),
         "inverted": int(np.count_nonzero(body.volume_ratios() <= 0.0)),
         "open": int(np.count_nonzero(np.unique(half, axis=0, return_counts=True)[1] % 2)),
     }  # fmt: skip
@@ -177,7 +177,7 @@ def judged(rows: Sequence[Row]) -> list[Line]:
     return [
         at_most(f"{name}: ended early, or with a number that is none", broken, 0, "", "none may"),
         at_most(f"{name}: not free at the end", inside, 0, "", "all are out"),
-        at_most(f"{name}: contacts left", held, 0, "", "nothing is held"),
+        at_most(f"{name}: contacts left that bear", held, 0, "", "a piece may drift by"),
         at_most(f"{name}: bodies with an element left inside out", inverted, 0, "", "none may"),
         at_most(f"{name}: bodies whose surface is open", opened, 0, "", "none may"),
         at_least(f"{name}: work of the hand beyond that of cutting", spent, 0.0, "J", "the rest is damped"),
